@@ -1,0 +1,49 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Needs python3 (3.11 or newer) with venv, make, and a
+# package index. Everything goes into .tools, .venv and .bothways here; the system's Python is not touched.
+
+PYTHON ?= python3
+BIN := .venv/bin
+UV := .tools/bin/uv
+RUN := PATH="$(CURDIR)/$(BIN):$$PATH"
+
+.PHONY: demo test lint unit install lock clean
+
+demo: .venv/ready
+	@$(BIN)/bothways demo
+
+test: lint unit
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: .venv/ready
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+install: .venv/ready
+
+$(UV): requirements-uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Bothways needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "preparing .tools (uv) ..."
+	@$(PYTHON) -m venv .tools
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	@touch $@
+
+# A marker of its own: the folder's time says nothing about what is in it.
+.venv/ready: $(UV) requirements.lock pyproject.toml
+	@echo "preparing .venv (about 1 GB on disk; the first time downloads it) ..."
+	@test -x $(BIN)/python || $(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
+	@$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Rewrites both locks from what pyproject.toml asks for; run it after changing a dependency, or with UPGRADE=--upgrade.
+lock: $(UV)
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --all-extras --group dev \
+		$(UPGRADE) pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf .venv .tools .bothways report .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
