@@ -1,0 +1,58 @@
+"""The broker: the names that producer and worker share, and the Celery settings that keep a bundle from running twice.
+
+A message carries job ids and nothing else; it may be lost or doubled without harm.
+"""
+
+from celery import Celery
+
+EVALUATE = "bothways.evaluate"
+"""The one task: evaluate the jobs of a bundle."""
+
+MARKER_KEY = "bothways:marker"
+"""A key that only the dispatcher sets: gone means that the broker was emptied or replaced."""
+
+IDLE_QUEUE = "bothways.idle"
+"""What a worker listens to before it has found queues to serve; nobody publishes to it."""
+
+MAX_CALL_S = 3600
+MAX_BUDGET_S = 600
+
+
+def visibility_timeout_s() -> int:
+    """Longer than any bundle can take: its time budget, one call, and a minute.
+
+    Redis redelivers what was not acknowledged by then, and nothing renews the timer while a worker is busy.
+    """
+    return MAX_BUDGET_S + MAX_CALL_S + 60
+
+
+def create_celery(broker_url: str) -> Celery:
+    """The Celery application of both sides: late acknowledgement, JSON only, no results, no countdowns."""
+    app = Celery("bothways", broker=broker_url, set_as_current=False)
+    app.conf.update(
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_serializer="json",
+        accept_content=["json"],
+        task_default_queue=IDLE_QUEUE,
+        worker_prefetch_multiplier=1,
+        worker_disable_rate_limits=True,
+        worker_eta_task_limit=100,
+        worker_hijack_root_logger=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={
+            "visibility_timeout": visibility_timeout_s(),
+            "unacked_restore_interval": 10,
+            "unacked_restore_throttle": 1,
+            "queue_order_strategy": "round_robin",
+            "max_connections": 64,
+            "health_check_interval": 10,
+            "socket_timeout": 30,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+            "global_keyprefix": "bothways:",
+        },
+    )
+    return app

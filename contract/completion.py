@@ -1,0 +1,28 @@
+"""What came back from one provider call, unread."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """The raw text of one call with what the provider said about it.
+
+    `text` is what an answer is read from; `thinking` is kept apart and never read. Token counts are None where the
+    provider does not tell them: missing is never zero. `truncated_from` is the length in characters that the text had
+    before it was cut to what a row may hold.
+    """
+
+    text: str
+    thinking: str | None = None
+    finish_reason: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    model_reported: str | None = None
+    server_version: str | None = None
+    truncated_from: int | None = None
+
+    @property
+    def stopped_by_length(self) -> bool:
+        """Whether the model was cut off by its answer budget."""
+        return self.finish_reason == "length"

@@ -1,0 +1,95 @@
+"""Conditions: one way of asking, told apart by a digest of everything that can change an answer."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from contract.formats import Variant
+from contract.items import canonical_digest
+from contract.prompts import PromptSet
+from contract.study import Bundles, ClosedFormat, Model, OpenAIModel, Retry, parse_model
+
+ANSWER_STAGE = "answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """Dataset x model x format x variant x stage, with its sampling and prompt.
+
+    `spec` is exactly what the digest covers. Retry and reading rules, bundles, addresses and time-outs are not in it:
+    changing them keeps the answers that are there.
+    """
+
+    dataset: str
+    model: Model
+    format: ClosedFormat
+    variant: Variant
+    prompt: PromptSet
+    stage: str = ANSWER_STAGE
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What makes this condition this condition, as JSON."""
+        return {
+            "dataset": self.dataset,
+            "model": _model_identity(self.model),
+            "format": self.format.format,
+            "variant": {"order": list(self.variant.order)},
+            "stage": self.stage,
+            "sampling": self.format.sampling.model_dump(mode="json"),
+            "prompt": {"name": self.prompt.name, "digest": self.prompt.digest},
+        }
+
+    @property
+    def digest(self) -> str:
+        """The digest of `spec`: the condition's identity within its study."""
+        return canonical_digest(self.spec)
+
+    @property
+    def queue(self) -> str:
+        """The queue that its jobs travel on: one a provider and model, so that no model can block another."""
+        return queue_for(self.model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What a worker needs beside the condition's spec, taken from the newest revision of the study."""
+
+    model: Model
+    format: ClosedFormat
+    prompt: PromptSet
+    retry: Retry
+    bundles: Bundles
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The rules as the condition's row holds them."""
+        return {
+            "model": self.model.model_dump(mode="json"),
+            "format": self.format.model_dump(mode="json"),
+            "prompt": {"name": self.prompt.name, "bodies": dict(self.prompt.bodies)},
+            "retry": self.retry.model_dump(mode="json"),
+            "bundles": self.bundles.model_dump(mode="json"),
+        }
+
+    @classmethod
+    def from_stored(cls, stored: dict[str, Any]) -> "Rules":
+        """The inverse of `stored`."""
+        return cls(
+            model=parse_model(stored["model"]),
+            format=ClosedFormat.model_validate(stored["format"]),
+            prompt=PromptSet(name=stored["prompt"]["name"], bodies=stored["prompt"]["bodies"]),
+            retry=Retry.model_validate(stored["retry"]),
+            bundles=Bundles.model_validate(stored["bundles"]),
+        )
+
+
+def queue_for(model: Model) -> str:
+    """The queue of `model`: its provider, then the name that the study gives it."""
+    return f"{model.provider}.{model.name}"
+
+
+def _model_identity(model: Model) -> dict[str, Any]:
+    identity: dict[str, Any] = {"provider": model.provider, "name": model.name, "model": model.model}
+    if not isinstance(model, OpenAIModel):
+        identity["options"] = model.options.model_dump(mode="json")
+    return identity

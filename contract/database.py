@@ -1,0 +1,46 @@
+"""Postgres: one engine a process, opened by the program that starts, and its errors in one line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from psycopg.errors import UndefinedTable
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.exc import OperationalError, ProgrammingError
+
+from contract.errors import StackError
+
+CONNECT_TIMEOUT_S = 5
+
+
+def open_engine(url: str, *, pool_size: int = 5) -> Engine:
+    """An engine on `url`; nothing is connected yet. Idle connections are tested before use."""
+    return create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
+    )
+
+
+@contextmanager
+def postgres_errors(engine: Engine) -> Iterator[None]:
+    """Turn a dead server or a missing schema into a StackError that says what to do."""
+    try:
+        yield
+    except OperationalError as error:
+        raise StackError(f"Postgres does not answer at {place(engine)}: {_first_line(error.orig)}") from None
+    except ProgrammingError as error:
+        if isinstance(error.orig, UndefinedTable):
+            raise StackError(f"the database at {place(engine)} has no tables yet: run `bothways migrate`") from None
+        raise
+
+
+def place(engine: Engine) -> str:
+    """Where the engine points, without the password."""
+    return engine.url.render_as_string(hide_password=True)
+
+
+def _first_line(error: BaseException | None) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "no reason given"

@@ -1,0 +1,144 @@
+"""The study file as a typed value: what is asked of whom, in which forms, and how often.
+
+Everything here is checked when the file is read (`producer.study_file`); the resolved study is stored as it stands with
+every `bothways run`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,79}$")]
+"""A name that is safe in file names, queue names and tables."""
+
+Rate = Annotated[float, Field(ge=0, le=1)]
+
+
+class Spec(BaseModel):
+    """A part of the study file: frozen, no unknown fields, no silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+Listed = Field(strict=False, min_length=1)
+"""For tuple fields: a YAML list fills them, an empty one does not."""
+
+
+class Sampling(Spec):
+    """What is sent to the model beside the prompt. `seed` is the base of every job's own seed."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] = 16
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+
+class ClosedFormat(Spec):
+    """Closed answers: one letter out of those offered."""
+
+    format: Literal["closed"]
+    orders: Literal["both"] = "both"
+    reading: Literal["strict"] = "strict"
+    sampling: Sampling = Sampling()
+
+
+class Expect(Spec):
+    """What a dataset states about itself; a mismatch is refused."""
+
+    items: Annotated[int, Field(ge=1)]
+
+
+class Dataset(Spec):
+    """Where the items come from and the prompt that they are asked with.
+
+    `loader` names how the file is read: `items` (one JSON object a line with id, question, choices, target) or
+    `uncertainty` (one file for low, medium and high, chosen by `setting`). `prompt` is the name of an instrument that
+    comes with Bothways, or a .txt file beside the study file.
+    """
+
+    name: Name
+    loader: Literal["items", "uncertainty"]
+    path: Annotated[str, Field(min_length=1)]
+    prompt: Annotated[str, Field(min_length=1)]
+    setting: Literal["low", "medium", "high"] | None = None
+    expect: Expect | None = None
+
+
+class OpenAIModel(Spec):
+    """A model behind any OpenAI-compatible server.
+
+    Without `base_url` it is the embedded server. `api_key_env` is the name of the variable that holds the key where the
+    worker runs; the key itself never stands in a study file.
+    """
+
+    provider: Literal["openai"]
+    name: Name
+    model: Annotated[str, Field(min_length=1)]
+    base_url: Annotated[str, Field(pattern=r"^https?://[^@\s]+$")] | None = None
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")] | None = None
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
+
+
+class Simulated(Spec):
+    """What a simulated model is like; see `worker.providers.simulated` for the figures that follow from it."""
+
+    knows: Rate = 0.5
+    prefers_first: Rate = 0.5
+    invalid_rate: Rate = 0.0
+    fault_rate: Rate = 0.0
+    latency_s: Annotated[float, Field(ge=0)] = 0.0
+    seed: int = 0
+
+
+class SimulatedModel(Spec):
+    """A model that answers by known rules, for trials without a server."""
+
+    provider: Literal["simulated"]
+    name: Name
+    model: Annotated[str, Field(min_length=1)] = "simulated"
+    options: Simulated = Simulated()
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
+
+
+Model = Annotated[OpenAIModel | SimulatedModel, Field(discriminator="provider")]
+
+
+class Retry(Spec):
+    """When a job is asked again within one round.
+
+    `invalid`: how often after a completion that could not be read; every attempt is kept and figures are given for
+    first and final. `faults`: how many calls without a completion end the job as failed.
+    """
+
+    invalid: Annotated[int, Field(ge=0, le=100)] = 0
+    strategy: Literal["resample"] = "resample"
+    faults: Annotated[int, Field(ge=1, le=100)] = 5
+
+
+class Bundles(Spec):
+    """How jobs travel: at most `size` in one message, no new call after `budget_s` seconds."""
+
+    size: Annotated[int, Field(ge=1, le=64)] = 16
+    budget_s: Annotated[float, Field(gt=0, le=600)] = 60.0
+
+
+class Study(Spec):
+    """One study file."""
+
+    study: Name
+    description: str = ""
+    datasets: Annotated[tuple[Dataset, ...], Listed]
+    models: Annotated[tuple[Model, ...], Listed]
+    formats: Annotated[tuple[ClosedFormat, ...], Listed]
+    repeats: Annotated[int, Field(ge=1, le=10_000)] = 1
+    limit: Annotated[int, Field(ge=1)] | None = None
+    retry: Retry = Retry()
+    bundles: Bundles = Bundles()
+
+
+_MODEL: TypeAdapter[Model] = TypeAdapter(Model)
+
+
+def parse_model(stored: dict[str, Any]) -> Model:
+    """A model from the JSON that a row holds."""
+    return _MODEL.validate_python(stored)

@@ -1,0 +1,55 @@
+"""Small makers of domain values for tests: what a test does not name has a plain default."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contract.items import Item
+
+
+def make_item(source_id: str = "q1", **changes: Any) -> Item:  # noqa: ANN401
+    """A two-choice item."""
+    values: dict[str, Any] = {
+        "dataset": "capitals",
+        "source_id": source_id,
+        "question": f"Which is right ({source_id})?",
+        "choices": ("the right one", "the wrong one"),
+        "target": 0,
+        "cluster": source_id,
+    }
+    return Item(**(values | changes))
+
+
+def item_rows(count: int) -> list[dict[str, Any]]:
+    """Rows of a data file for loader `items`; two rows share a context."""
+    return [
+        {
+            "id": f"q{number}",
+            "language": "en",
+            "question": f"Which is right, number {number}?",
+            "choices": [f"right {number}", f"wrong {number}"],
+            "target": 0,
+            "context": f"Paragraph {number // 2} says what is right.",
+        }
+        for number in range(count)
+    ]
+
+
+def write_study(folder: Path, *, items: int | Sequence[dict[str, Any]] = 4, **changes: Any) -> Path:  # noqa: ANN401
+    """A study file on a simulated model, with its data file beside it; `changes` replace top-level fields."""
+    rows = item_rows(items) if isinstance(items, int) else items
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    study: dict[str, Any] = {
+        "study": "trial",
+        "datasets": [{"name": "capitals", "loader": "items", "path": "items.jsonl", "prompt": "two-choice-low"}],
+        "models": [{"name": "sim", "provider": "simulated", "timeout_s": 5}],
+        "formats": [{"format": "closed", "sampling": {"temperature": 0.7, "seed": 1}}],
+        "bundles": {"size": 4, "budget_s": 5},
+    }
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(study | changes, sort_keys=False), encoding="utf-8")
+    return path

@@ -1,0 +1,73 @@
+"""Orders: the one bridge between letters and choices, and how orders are printed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contract.orders import Order, both_orders, choice_behind, letters_for, parse_order, print_order, slot_of
+
+ORDERS = st.integers(2, 9).flatmap(lambda choices: st.permutations(range(choices))).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("letter", "order", "choice"),
+    [
+        pytest.param("A", (0, 1), 0, id="canonical, first slot"),
+        pytest.param("B", (0, 1), 1, id="canonical, second slot"),
+        pytest.param("A", (1, 0), 1, id="swapped, first slot"),
+        pytest.param("B", (1, 0), 0, id="swapped, second slot"),
+        pytest.param("C", (2, 3, 0, 1), 0, id="four choices"),
+    ],
+)
+def test_the_choice_behind_a_letter_depends_on_the_order_shown(letter: str, order: Order, choice: int) -> None:
+    assert choice_behind(letter, order) == choice
+
+
+def test_a_letter_that_was_not_shown_has_no_choice_behind_it() -> None:
+    with pytest.raises(IndexError):
+        choice_behind("C", (1, 0))
+
+
+@given(ORDERS)
+def test_every_choice_stands_behind_the_letter_of_its_slot(order: Order) -> None:
+    letters = letters_for(len(order))
+
+    found = [choice_behind(letters[slot_of(choice, order)], order) for choice in range(len(order))]
+
+    assert found == list(range(len(order)))
+
+
+def test_both_orders_are_the_canonical_one_and_its_swap() -> None:
+    assert both_orders(2) == ((0, 1), (1, 0))
+
+
+@pytest.mark.parametrize("choices", [0, 1, 3, 4])
+def test_both_orders_exist_for_two_choices_only(choices: int) -> None:
+    with pytest.raises(ValueError, match=f"for two choices, not {choices}"):
+        both_orders(choices)
+
+
+@pytest.mark.parametrize(
+    ("choices", "letters"), [(2, "AB"), (4, "ABCD"), (26, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")], ids=["two", "four", "all"]
+)
+def test_letters_begin_with_a(choices: int, letters: str) -> None:
+    assert "".join(letters_for(choices)) == letters
+
+
+@pytest.mark.parametrize("choices", [-1, 0, 1, 27])
+def test_a_question_with_too_few_or_too_many_choices_has_no_letters(choices: int) -> None:
+    with pytest.raises(ValueError, match=f"2 to 26 choices, not {choices}"):
+        letters_for(choices)
+
+
+@pytest.mark.parametrize(
+    ("order", "printed"), [((0, 1), "12"), ((1, 0), "21"), ((1, 2, 3, 0), "2341")], ids=["12", "21", "2341"]
+)
+def test_orders_are_printed_from_one(order: Order, printed: str) -> None:
+    assert print_order(order) == printed
+    assert parse_order(printed) == order
+
+
+@given(ORDERS)
+def test_a_printed_order_reads_back_as_itself(order: Order) -> None:
+    assert parse_order(print_order(order)) == order
