@@ -1,0 +1,75 @@
+"""Real services for the tests that need them: one Postgres and one Valkey a test process, a fresh database a test."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+from redis import Redis
+from sqlalchemy import Engine
+from sqlalchemy.engine import make_url
+
+from contract.database import open_engine
+from contract.settings import Settings
+from ops.local.postgres import start_postgres
+from ops.local.valkey import start_valkey
+from ops.schema import migrate
+
+TEMPLATE = "bothways"
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Postgres whose database `bothways` holds the migrated, empty tables."""
+    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
+        engine = open_engine(server.url)
+        migrate(engine)
+        engine.dispose()
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Valkey, password included."""
+    with start_valkey(tmp_path_factory.mktemp("valkey")) as server:
+        yield server.url
+
+
+@pytest.fixture
+def database_url(postgres_url: str) -> Iterator[str]:
+    """A database of this test's own, copied from the migrated template."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    server = make_url(postgres_url).set(database="postgres", drivername="postgresql")
+    admin = server.render_as_string(hide_password=False)
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{TEMPLATE}"'.encode())
+        yield make_url(postgres_url).set(database=name).render_as_string(hide_password=False)
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    """An engine on this test's database."""
+    engine = open_engine(database_url, pool_size=10)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def broker_url(valkey_url: str) -> str:
+    """The broker, emptied."""
+    with Redis.from_url(valkey_url) as client:
+        client.flushall()
+    return valkey_url
+
+
+@pytest.fixture
+def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
+    """Settings on this test's database and broker, with a ledger for simulated models."""
+    return Settings(
+        database_url=SecretStr(database_url),
+        broker_url=SecretStr(broker_url),
+        simulated_ledger=tmp_path / "ledger.jsonl",
+    )
