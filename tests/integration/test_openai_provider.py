@@ -1,0 +1,274 @@
+"""The OpenAI-compatible provider against a server that speaks the real protocol, well and badly."""
+
+import pickle
+import socket
+import time
+import traceback
+import uuid
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from contract.completion import Completion
+from contract.study import OpenAIModel, Sampling
+from tests.fake_openai import FakeOpenAI, fake_openai
+from worker.providers.base import (
+    Endpoint,
+    MisconfiguredError,
+    ProviderError,
+    RefusedError,
+    RejectedError,
+    Request,
+    ThrottledError,
+    TooLongError,
+    TransientError,
+)
+from worker.providers.openai import OpenAIProvider
+
+KEY = "sk-test-0123456789abcdef"
+PROMPT = "What nobody else may read: perché?"
+TIMEOUT_S = 1.0
+
+
+@pytest.fixture(scope="module")
+def running_server() -> Iterator[FakeOpenAI]:
+    """The server that all tests of this page ask."""
+    with fake_openai() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running_server: FakeOpenAI) -> FakeOpenAI:
+    """The server, with nothing received yet."""
+    running_server.received.clear()
+    return running_server
+
+
+@cache
+def provider_at(base_url: str, model: str = "good", key: str | None = KEY) -> OpenAIProvider:
+    """A provider of `model` at an address: one a process, as in a worker."""
+    spec = OpenAIModel(provider="openai", name="m", model=model, base_url=base_url)
+    return OpenAIProvider(spec, base_url=base_url, api_key=key)
+
+
+def make_request(timeout_s: float = TIMEOUT_S, sampling: Sampling | None = None) -> Request:
+    """One call."""
+    sampling = sampling or Sampling(max_tokens=8)
+    return Request(call=uuid.uuid4(), number=1, prompt=PROMPT, sampling=sampling, seed=77, timeout_s=timeout_s)
+
+
+def fault_of(base_url: str, model: str) -> ProviderError:
+    """The error that a call of `model` ends with."""
+    with pytest.raises(ProviderError) as caught:
+        provider_at(base_url, model).complete(make_request())
+    return caught.value
+
+
+def test_an_answer_comes_with_its_usage_and_who_gave_it(server: FakeOpenAI) -> None:
+    completion = provider_at(server.base_url, "good").complete(make_request())
+
+    assert completion == Completion(
+        text="The answer is B",
+        finish_reason="stop",
+        tokens_in=42,
+        tokens_out=3,
+        tokens_cached=40,
+        model_reported="fake-1-0613",
+        server_version="fp-7",
+    )
+
+
+def test_reasoning_is_kept_apart_from_the_answer(server: FakeOpenAI) -> None:
+    completion = provider_at(server.base_url, "thinks").complete(make_request())
+
+    assert (completion.text, completion.thinking) == ("B", "A? No, B.")
+
+
+def test_token_counts_that_are_not_told_are_absent(server: FakeOpenAI) -> None:
+    completion = provider_at(server.base_url, "tells-no-usage").complete(make_request())
+
+    assert (completion.tokens_in, completion.tokens_out, completion.tokens_cached) == (None, None, None)
+
+
+def test_an_answer_at_its_budget_says_so(server: FakeOpenAI) -> None:
+    completion = provider_at(server.base_url, "cut-off").complete(make_request())
+
+    assert (completion.text, completion.stopped_by_length) == ("The answer", True)
+
+
+def test_an_empty_answer_is_an_answer(server: FakeOpenAI) -> None:
+    assert provider_at(server.base_url, "says-nothing").complete(make_request()).text == ""
+
+
+def test_what_is_sent_is_the_prompt_and_the_sampling(server: FakeOpenAI) -> None:
+    sampling = Sampling(temperature=0.7, top_p=0.9, max_tokens=8)
+
+    provider_at(server.base_url).complete(make_request(sampling=sampling))
+
+    (received,) = server.received
+    assert received.path == "/v1/chat/completions"
+    assert received.headers["authorization"] == f"Bearer {KEY}"
+    assert received.body == {
+        "model": "good",
+        "messages": [{"role": "user", "content": PROMPT}],
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "max_tokens": 8,
+        "seed": 77,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_sampling_that_the_study_leaves_open_is_not_sent(server: FakeOpenAI) -> None:
+    provider_at(server.base_url).complete(make_request())
+
+    assert "top_p" not in server.received[0].body
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "said"),
+    [
+        pytest.param("401", MisconfiguredError, "Incorrect API key", id="401"),
+        pytest.param("403", MisconfiguredError, "Country not supported", id="403"),
+        pytest.param("404", MisconfiguredError, "The model does not exist", id="404"),
+        pytest.param("redirect", MisconfiguredError, "redirects", id="redirect"),
+        pytest.param("400", RejectedError, "Unknown parameter", id="400"),
+        pytest.param("400-filtered", RefusedError, "content policy", id="400 of a content filter"),
+        pytest.param("422", RejectedError, "less than 2", id="422"),
+        pytest.param("too-long-openai", TooLongError, "maximum context length", id="too long for OpenAI"),
+        pytest.param("too-long-vllm", TooLongError, "maximum context length", id="too long for vLLM"),
+        pytest.param("too-long-llama.cpp", TooLongError, "context size", id="too long for llama.cpp"),
+        pytest.param("429", ThrottledError, "Rate limit", id="429"),
+        pytest.param("500", TransientError, "The server had an error", id="500"),
+        pytest.param("503", TransientError, "503", id="503 with HTML"),
+        pytest.param("503-loading", TransientError, "Loading model", id="503 while loading"),
+        pytest.param("html", TransientError, "", id="200 with HTML"),
+        pytest.param("content-filter", RefusedError, "content filter", id="content filter"),
+        pytest.param("no-finish", TransientError, "ended before", id="no finish reason"),
+        pytest.param("error-in-stream", TransientError, "CUDA error", id="error in mid-stream"),
+        pytest.param("other-json", TransientError, "", id="JSON that is no chunk"),
+        pytest.param("no-json", TransientError, "", id="a chunk that is no JSON"),
+        pytest.param("resets", TransientError, "", id="reset before the answer"),
+        pytest.param("resets-in-the-middle", TransientError, "", id="reset in mid-stream"),
+        pytest.param("is-silent", TransientError, "time", id="slow first byte"),
+    ],
+)
+def test_every_signal_has_its_kind_after_one_request(
+    server: FakeOpenAI, model: str, kind: type[ProviderError], said: str
+) -> None:
+    fault = fault_of(server.base_url, model)
+
+    assert type(fault) is kind
+    assert said in str(fault)
+    assert len(str(fault)) <= 500
+    assert [received.path for received in server.received] == ["/v1/chat/completions"]
+
+
+def test_a_server_that_is_not_there_is_a_fault_that_may_pass() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+
+    assert type(fault_of(f"http://127.0.0.1:{port}/v1", "good")) is TransientError
+
+
+@pytest.mark.parametrize(
+    ("model", "wait_s"),
+    [
+        pytest.param("429", None, id="not named"),
+        pytest.param("429-wait", 7.5, id="in seconds"),
+        pytest.param("429-date", None, id="as a date"),
+        pytest.param("429-for-ever", None, id="without end"),
+    ],
+)
+def test_a_throttled_call_tells_the_wait_that_the_server_named(
+    server: FakeOpenAI, model: str, wait_s: float | None
+) -> None:
+    fault = fault_of(server.base_url, model)
+
+    assert isinstance(fault, ThrottledError)
+    assert fault.wait_s == wait_s
+
+
+@pytest.mark.parametrize(
+    "model", ["drips-chunks", "drips-bytes", "drips-comments", "drips-headers", "falls-silent", "is-silent"]
+)
+def test_a_call_ends_at_its_deadline_however_the_server_drips(server: FakeOpenAI, model: str) -> None:
+    start = time.monotonic()
+
+    fault = fault_of(server.base_url, model)
+
+    assert type(fault) is TransientError
+    assert TIMEOUT_S * 0.9 < time.monotonic() - start < TIMEOUT_S * 1.5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OPENAI_API_KEY", "not-for-this-server"),
+        ("OPENAI_ADMIN_KEY", "not-for-this-server"),
+        ("OPENAI_ORG_ID", "not-for-this-server"),
+        ("OPENAI_PROJECT_ID", "not-for-this-server"),
+        ("OPENAI_CUSTOM_HEADERS", "X-Custom: not-for-this-server"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:1/not-for-this-server"),
+    ],
+)
+def test_credentials_of_the_environment_never_reach_the_server(
+    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    provider_at(f"{server.base_url}/{variable}", key=None).complete(make_request())
+
+    (received,) = server.received
+    assert "not-for-this-server" not in str(received)
+    assert not {"openai-organization", "openai-project"} & set(received.headers)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "401",
+        "400",
+        "500",
+        "no-finish",
+        "resets-in-the-middle",
+        "is-silent",
+        "echo-400",
+        "echo-401",
+        "echo-429",
+        "echo-500",
+        "echo-in-stream",
+    ],
+)
+def test_no_error_holds_the_key_or_the_prompt(server: FakeOpenAI, model: str) -> None:
+    fault = fault_of(server.base_url, model)
+
+    shown = [str(fault), repr(fault), "".join(traceback.format_exception(fault)), repr(pickle.dumps(fault))]
+    assert not [text for text in shown if KEY in text or PROMPT in text or "What nobody else may read" in text]
+    assert fault.__cause__ is None
+    assert fault.__suppress_context__ or fault.__context__ is None
+
+
+@pytest.mark.parametrize("model", ["401", "429-wait", "500", "too-long-openai"])
+def test_an_error_survives_pickling(server: FakeOpenAI, model: str) -> None:
+    fault = fault_of(server.base_url, model)
+
+    again = pickle.loads(pickle.dumps(fault))  # noqa: S301 - our own bytes
+
+    assert (type(again), str(again), vars(again)) == (type(fault), str(fault), vars(fault))
+
+
+def test_an_endpoint_is_shown_without_path_or_credentials(server: FakeOpenAI) -> None:
+    provider = provider_at(server.base_url)
+
+    assert provider.endpoint == Endpoint(provider="openai", model="good", label=f"127.0.0.1:{server.server_port}")
+
+
+def test_the_models_of_a_server_can_be_listed(server: FakeOpenAI) -> None:
+    listed = provider_at(server.base_url).models()
+
+    assert listed is not None
+    assert "good" in listed

@@ -1,0 +1,82 @@
+"""A worker process, put together: Celery's thread pool around the evaluator. Nothing is opened before `run_worker`."""
+
+import logging
+import os
+import threading
+import time
+from importlib.metadata import version
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_shutting_down
+
+from contract.broker import IDLE_QUEUE, create_celery
+from contract.database import open_engine
+from contract.settings import Settings
+from worker.evaluate import Evaluator
+from worker.providers import open_provider
+from worker.queues import Registry, watching
+from worker.settings import WorkerOptions
+from worker.store import JobStore
+from worker.tasks import register
+
+SPARE_CONNECTIONS = 2
+GIVE_BACK_RESERVE_S = 3.0
+
+log = logging.getLogger(__name__)
+
+
+def run_worker(settings: Settings, options: WorkerOptions) -> int:
+    """Serve until SIGTERM; calls in flight end, the rest is given back. Returns the exit code."""
+    name = f"{options.name}.{os.getpid()}"
+    engine = open_engine(settings.database_url.get_secret_value(), pool_size=options.slots + SPARE_CONNECTIONS)
+    stopping = threading.Event()
+    evaluator = Evaluator(
+        JobStore(engine, worker=name), lambda model: open_provider(model, settings), stopping=stopping
+    )
+    registry = Registry(
+        engine=engine,
+        worker=name,
+        providers=options.providers,
+        slots=options.slots,
+        version=version("bothways"),
+    )
+    app = create_celery(settings.broker_url.get_secret_value())
+    register(app, evaluator)
+    app.steps["consumer"].add(watching(registry))
+
+    @worker_shutting_down.connect(weak=False)
+    def leave(**_: Any) -> None:  # noqa: ANN401 - Celery's signal arguments
+        stopping.set()
+        threading.Thread(target=_leave_in_time, args=(evaluator, registry, options.grace_s), daemon=True).start()
+
+    return _serve(app, options, name, registry)
+
+
+def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -> int:
+    # One line for every HTTP request would bury what matters; keys would not be in it, but addresses are.
+    for chatty in ("httpx2", "httpcore2", "openai"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    worker = app.Worker(
+        hostname=f"{name}@bothways",
+        pool="threads",
+        concurrency=options.slots,
+        queues=[IDLE_QUEUE],
+        loglevel="INFO",
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        task_events=True,
+    )
+    worker.start()
+    registry.leave()
+    return int(worker.exitcode or 0)
+
+
+def _leave_in_time(evaluator: Evaluator, registry: Registry, grace_s: float) -> None:
+    """The end of the grace: what is still in hand goes back and the process leaves, whatever a call is waiting for."""
+    time.sleep(max(0.0, grace_s - GIVE_BACK_RESERVE_S))
+    log.warning("the grace of %.0f s is over: giving back what is in hand", grace_s)
+    evaluator.give_back_all()
+    registry.leave()
+    os._exit(0)

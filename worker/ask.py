@@ -1,0 +1,119 @@
+"""One call of one job, from the rendered prompt to the attempt as it will be stored. No SQL, no Celery."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from contract.answers import Answer, InvalidReason
+from contract.completion import Completion
+from contract.errors import ErrorKind
+from contract.formats import closed
+from contract.reading import STRICT, STRICT_VERSION
+from contract.storable import storable
+from worker.providers.base import Provider, ProviderError, RefusedError, Request, ThrottledError
+from worker.records import Attempt, ClaimedJob, Deployment
+from worker.retry import Tally, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What came of one call: the attempt to store, the verdict to decide on, and who answered (None if nobody did)."""
+
+    attempt: Attempt
+    verdict: Verdict
+    deployment: Deployment | None = None
+
+
+def ask_once(job: ClaimedJob, tally: Tally, open_provider: Callable[[], Provider]) -> Asked:
+    """Render, call the provider once, read. Whatever happens becomes an attempt; nothing is raised."""
+    attempt = Attempt(
+        id=uuid.uuid4(),
+        started_at=datetime.now(UTC),
+        latency_ms=0,
+        prompt=None,
+        seed=job.seed(tally.invalid),
+        outcome="no_completion",
+    )
+    try:
+        prompt = closed.render(job.item, job.variant, job.rules.prompt)
+    except Exception as error:  # noqa: BLE001 - a fault of ours must end this job, not its bundle
+        return _without_completion(attempt, ErrorKind.BUG, f"rendering failed: {error!r}")
+    attempt = replace(attempt, prompt=prompt)
+    request = Request(
+        call=attempt.id,
+        number=tally.calls + 1,
+        prompt=prompt,
+        sampling=job.rules.format.sampling,
+        seed=attempt.seed,
+        timeout_s=job.rules.model.timeout_s,
+    )
+    return _call(job, attempt, request, open_provider)
+
+
+def _call(job: ClaimedJob, attempt: Attempt, request: Request, open_provider: Callable[[], Provider]) -> Asked:
+    start = time.monotonic()
+    try:
+        provider = open_provider()
+        completion = provider.complete(request)
+    except ProviderError as error:
+        attempt = replace(attempt, latency_ms=_milliseconds_since(start))
+        return _without_completion(attempt, error.kind, str(error), error)
+    except Exception as error:  # noqa: BLE001 - an SDK error that no table of signals knows yet
+        attempt = replace(attempt, latency_ms=_milliseconds_since(start))
+        return _without_completion(attempt, ErrorKind.TRANSIENT, f"unknown error {type(error).__name__}")
+    attempt = replace(attempt, latency_ms=_milliseconds_since(start))
+    return _with_completion(job, attempt, completion, provider)
+
+
+def _with_completion(job: ClaimedJob, attempt: Attempt, completion: Completion, provider: Provider) -> Asked:
+    kept = storable(completion.text)
+    completion = replace(completion, text=kept.text, truncated_from=kept.cut_from)
+    answer, fault = _read(job, completion)
+    attempt = replace(
+        attempt,
+        outcome="answered" if answer.valid else "invalid",
+        completion=completion.text,
+        completion_length=kept.cut_from or len(completion.text),
+        thinking=None if completion.thinking is None else storable(completion.thinking).text,
+        finish_reason=completion.finish_reason,
+        tokens_in=completion.tokens_in,
+        tokens_out=completion.tokens_out,
+        tokens_cached=completion.tokens_cached,
+        answer=answer.choice,
+        tier=answer.tier,
+        reason=answer.reason,
+        reading=STRICT,
+        reading_version=STRICT_VERSION,
+        error_kind=ErrorKind.BUG if fault else None,
+        error_message=fault,
+    )
+    endpoint = provider.endpoint
+    deployment = Deployment(
+        provider=endpoint.provider,
+        model=completion.model_reported or endpoint.model,
+        endpoint=endpoint.label,
+        server_version=completion.server_version,
+    )
+    return Asked(attempt=attempt, verdict=Verdict(answer=answer), deployment=deployment)
+
+
+def _read(job: ClaimedJob, completion: Completion) -> tuple[Answer, str | None]:
+    """The answer read; if reading itself fails, the completion is kept and the fault named beside it."""
+    try:
+        return closed.read(completion, job.item, job.variant), None
+    except Exception as error:  # noqa: BLE001 - paid work is kept even when our reading breaks on it
+        invalid = Answer(choice=None, tier="bug", reason=InvalidReason.UNREADABLE)
+        return invalid, f"reading failed: {error!r}"
+
+
+def _without_completion(attempt: Attempt, kind: ErrorKind, message: str, error: ProviderError | None = None) -> Asked:
+    outcome = "refused" if isinstance(error, RefusedError) else "no_completion"
+    wait_s = error.wait_s if isinstance(error, ThrottledError) else None
+    attempt = replace(attempt, outcome=outcome, error_kind=kind, error_message=storable(message).text)
+    return Asked(attempt=attempt, verdict=Verdict(error=kind, wait_s=wait_s))
+
+
+def _milliseconds_since(start: float) -> int:
+    return round((time.monotonic() - start) * 1000)

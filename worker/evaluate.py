@@ -1,0 +1,116 @@
+"""The way of one bundle through a worker: claim, then for each job renew, ask, commit, decide. No Celery, no SQL."""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from contract.study import Model
+from worker.ask import ask_once
+from worker.persist import persistently
+from worker.providers.base import Provider
+from worker.records import ClaimedJob
+from worker.retry import Decision, Done, Dropped, Tally, asking_policy, count, decide
+from worker.store import JobStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hands:
+    """What is in the hands of one process, so that it can be given back at the end of the grace."""
+
+    jobs: dict[int, ClaimedJob]
+
+    def take(self, jobs: Sequence[ClaimedJob]) -> None:
+        """Remember that `jobs` are held."""
+        self.jobs.update({job.id: job for job in jobs})
+
+    def drop(self, jobs: Sequence[ClaimedJob]) -> None:
+        """Forget them: finished or given back."""
+        for job in jobs:
+            self.jobs.pop(job.id, None)
+
+
+class Evaluator:
+    """Evaluates bundles with one store and one provider a model, shared by all threads of a process."""
+
+    def __init__(
+        self, store: JobStore, open_provider: Callable[[Model], Provider], *, stopping: threading.Event
+    ) -> None:
+        self._store = store
+        self._open_provider = open_provider
+        self._providers: dict[Model, Provider] = {}
+        self._opening = threading.Lock()
+        self._stopping = stopping
+        self._hands = Hands(jobs={})
+
+    def evaluate(self, job_ids: Sequence[int]) -> str:
+        """Evaluate what can still be claimed of `job_ids`; returns the summary that monitors show."""
+        jobs = persistently(lambda: self._store.claim(job_ids))
+        self._hands.take(jobs)
+        started = time.monotonic()
+        outcomes: Counter[str] = Counter()
+        for number, job in enumerate(jobs):
+            if self._stopping.is_set() or time.monotonic() - started > job.rules.bundles.budget_s:
+                self._give_back(jobs[number:])
+                outcomes["given back"] = len(jobs) - number
+                break
+            outcomes[self._settle(job)] += 1
+            self._hands.drop([job])
+        return " ".join(f"{what} {times}" for what, times in outcomes.items()) or "nothing to do"
+
+    def give_back_all(self) -> None:
+        """Give back whatever is still held; calls in flight are not waited for."""
+        self._give_back(list(self._hands.jobs.values()))
+
+    def _settle(self, job: ClaimedJob) -> str:
+        """Ask until the retry rules say that it is enough; returns what became of the job."""
+        asking = _Asking(self._store, lambda: self._provider(job.rules.model), job, self._stopping)
+        decision = asking_policy(self._sleep)(asking.step)
+        return asking.last_outcome if isinstance(decision, Done) else "put back"
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait, but not beyond the order to stop."""
+        self._stopping.wait(seconds)
+
+    def _give_back(self, jobs: Sequence[ClaimedJob]) -> None:
+        persistently(lambda: self._store.give_back(jobs))
+        self._hands.drop(jobs)
+
+    def _provider(self, model: Model) -> Provider:
+        """The provider of `model`, opened once a process."""
+        with self._opening:
+            if model not in self._providers:
+                self._providers[model] = self._open_provider(model)
+            return self._providers[model]
+
+
+class _Asking:
+    """The calls of one job in one claim."""
+
+    def __init__(
+        self, store: JobStore, open_provider: Callable[[], Provider], job: ClaimedJob, stopping: threading.Event
+    ) -> None:
+        self._store = store
+        self._open_provider = open_provider
+        self._job = job
+        self._stopping = stopping
+        self._tally: Tally = job.tally
+        self.last_outcome = "failed"
+
+    def step(self) -> Decision:
+        """One call and its commit; Dropped without a call where the job is not ours or not wanted any more."""
+        if self._stopping.is_set() or not persistently(lambda: self._store.begin_call(self._job)):
+            persistently(lambda: self._store.give_back([self._job]))
+            return Dropped()
+        asked = ask_once(self._job, self._tally, self._open_provider)
+        self._tally = count(self._tally, asked.verdict)
+        decision = decide(self._tally, asked.verdict, self._job.rules.retry, jitter=random.random())
+        attempt = asked.attempt
+        if asked.deployment is not None:
+            deployment = asked.deployment
+            attempt = replace(attempt, deployment=persistently(lambda: self._store.deployment_id(deployment)))
+        persistently(lambda: self._store.keep(self._job, attempt, decision))
+        self.last_outcome = "failed" if attempt.outcome == "no_completion" else attempt.outcome
+        return decision

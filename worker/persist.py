@@ -1,0 +1,26 @@
+"""Getting to Postgres in the end: a completion that was paid for waits in hand until it can be stored."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy.exc import OperationalError
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+LONGEST_ABSENCE_S = 3600.0
+LONGEST_WAIT_S = 5.0
+
+Result = TypeVar("Result")
+
+
+def persistently(action: Callable[[], Result]) -> Result:
+    """Do one transaction, again and again while Postgres is away, for an hour; then its OperationalError is raised.
+
+    `action` must be harmless when done twice: a commit whose acknowledgement was lost is repeated.
+    """
+    policy = Retrying(
+        retry=retry_if_exception_type(OperationalError),
+        wait=wait_random_exponential(multiplier=0.2, max=LONGEST_WAIT_S),
+        stop=stop_after_delay(LONGEST_ABSENCE_S),
+        reraise=True,
+    )
+    return policy(action)

@@ -1,0 +1,111 @@
+"""The seam to whoever serves a model: one request in, one completion out, only our errors raised.
+
+ProviderError
+├── TransientError      may pass by itself
+├── ThrottledError      told to slow down, perhaps for how long
+├── RefusedError        blocked by the provider: a result, not a fault
+├── TooLongError        the prompt does not fit the context
+├── MisconfiguredError  wrong key, model or address: nothing else would go better
+└── RejectedError       this request only
+
+SDK exceptions never leave a provider: they carry keys and prompts.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+from uuid import UUID
+
+from contract.completion import Completion
+from contract.errors import BothwaysError, ErrorKind
+from contract.study import Sampling
+
+MESSAGE_LIMIT = 500
+"""Characters of a provider's own error text that are kept."""
+
+
+class ProviderError(BothwaysError):
+    """A call that gave no completion."""
+
+    kind: ClassVar[ErrorKind]
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message[:MESSAGE_LIMIT])
+
+
+class TransientError(ProviderError):
+    """The fault may pass by itself."""
+
+    kind = ErrorKind.TRANSIENT
+
+
+class ThrottledError(ProviderError):
+    """The server asks for a pause; `wait_s` is what it said, None if it named none."""
+
+    kind = ErrorKind.THROTTLED
+
+    def __init__(self, message: str, *, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class RefusedError(ProviderError):
+    """The provider blocked the prompt or the answer."""
+
+    kind = ErrorKind.REFUSED
+
+
+class TooLongError(ProviderError):
+    """The prompt is longer than the model's context."""
+
+    kind = ErrorKind.TOO_LONG
+
+
+class MisconfiguredError(ProviderError):
+    """Every call of this model would end the same way until a person changes something."""
+
+    kind = ErrorKind.MISCONFIGURED
+
+
+class RejectedError(ProviderError):
+    """The server will not take this request; others may pass."""
+
+    kind = ErrorKind.REJECTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One call: the prompt as it is sent, the sampling, the seed of this very call, and the time it may take.
+
+    `call` is the id of the attempt, made before the call, so that any ledger can be matched with the attempts;
+    `number` counts the calls of this job in its round, from 1.
+    """
+
+    call: UUID
+    number: int
+    prompt: str
+    sampling: Sampling
+    seed: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Where a provider's calls go, as people may see it: no key, no user name."""
+
+    provider: str
+    model: str
+    label: str | None
+
+
+class Provider(Protocol):
+    """Whoever serves one model."""
+
+    endpoint: Endpoint
+
+    def complete(self, request: Request) -> Completion:
+        """Ask exactly once, within `request.timeout_s` in all; raises only ProviderError."""
+        ...
+
+    def models(self) -> list[str] | None:
+        """The models that the server offers; None where it cannot be asked. Raises only ProviderError."""
+        ...

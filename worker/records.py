@@ -1,0 +1,76 @@
+"""The records that a worker passes about: a job in its hands, and one attempt as its row will keep it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from contract.conditions import Rules
+from contract.formats import Variant
+from contract.items import Item, canonical_digest
+from worker.retry import Tally
+
+LEASE_MARGIN_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimedJob:
+    """One job in this worker's hands, with all that is needed to ask. `claim` is its fencing token."""
+
+    id: int
+    claim: int
+    round: int
+    part: int
+    repeat: int
+    study: int
+    queue: str
+    item: Item
+    variant: Variant
+    rules: Rules
+    tally: Tally
+
+    @property
+    def lease_s(self) -> float:
+        """Longer than the bundle's time budget and one call."""
+        return self.rules.bundles.budget_s + self.rules.model.timeout_s + LEASE_MARGIN_S
+
+    def seed(self, resample: int) -> int:
+        """The seed of a call, 31 bits: the same for both orders of an item, another for each repeat and resample."""
+        parts = [self.rules.format.sampling.seed, self.item.digest, self.part, self.repeat, resample]
+        return int(canonical_digest(parts)[:8], 16) & 0x7FFF_FFFF
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One call; absent is None. `prompt` is the text exactly as sent, None if it could not be rendered."""
+
+    id: UUID
+    started_at: datetime
+    latency_ms: int
+    prompt: str | None
+    seed: int
+    outcome: str
+    completion: str | None = None
+    completion_length: int | None = None
+    thinking: str | None = None
+    finish_reason: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    answer: int | None = None
+    tier: str | None = None
+    reason: str | None = None
+    reading: str | None = None
+    reading_version: int | None = None
+    error_kind: str | None = None
+    error_message: str | None = None
+    deployment: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What exactly answered, as far as the completion told it."""
+
+    provider: str
+    model: str
+    endpoint: str | None
+    server_version: str | None
