@@ -1,0 +1,55 @@
+"""What most commands begin with: the settings, the database, the broker, each checked before anything is done."""
+
+from dataclasses import dataclass
+
+from celery import Celery
+from redis import Redis
+from redis.exceptions import AuthenticationError, RedisError
+from sqlalchemy import Engine, text
+
+from contract.broker import create_celery
+from contract.database import open_engine, postgres_errors
+from contract.errors import StackError
+from contract.settings import Settings, load_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connected:
+    """The settings in force and the engine on the database, which answered."""
+
+    settings: Settings
+    engine: Engine
+
+    @property
+    def database_url(self) -> str:
+        """The address with its password, for the library that loads results."""
+        return self.settings.database_url.get_secret_value()
+
+    def celery(self) -> Celery:
+        """A Celery application on the broker."""
+        return create_celery(self.settings.broker_url.get_secret_value())
+
+    def broker(self) -> Redis:
+        """A client of the broker, which answered; StackError if it does not."""
+        client = Redis.from_url(self.settings.broker_url.get_secret_value(), decode_responses=True)
+        try:
+            client.ping()
+        except AuthenticationError:
+            raise StackError(f"the broker at {_place(client)} refuses the password in BOTHWAYS_BROKER_URL") from None
+        except (RedisError, OSError) as error:
+            raise StackError(f"the broker does not answer at {_place(client)}: {error}") from None
+        return client
+
+
+def connect(settings: Settings | None = None) -> Connected:
+    """The settings and a database that answers; StackError says what is missing."""
+    settings = settings or load_settings()
+    engine = open_engine(settings.database_url.get_secret_value())
+    with postgres_errors(engine), engine.connect() as connection:
+        connection.execute(text("SELECT 1"))
+    return Connected(settings=settings, engine=engine)
+
+
+def _place(client: Redis) -> str:
+    address = client.connection_pool.connection_kwargs
+    return f"{address.get('host', address.get('path'))}:{address.get('port', '')}".rstrip(":")

@@ -1,0 +1,52 @@
+"""The command `bothways`. Errors that a person can cause end in one line and an exit code, never in a traceback."""
+
+import typer
+from typer.exceptions import TyperException
+
+from contract.errors import BothwaysError, UsageError
+from ops.cli import services, studies
+from ops.cli.terminal import Exit, err
+
+app = typer.Typer(
+    help="Ask every question both ways, at scale: does a language model answer the question or the layout?",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (
+    studies.run,
+    studies.status,
+    studies.report,
+    services.up,
+    services.demo,
+    services.worker,
+    services.dispatch,
+    services.migrate,
+):
+    app.command()(command)
+
+
+def main() -> None:
+    """The entry point: every error of ours becomes one line on standard error and an exit code."""
+    try:
+        # Without its standalone mode Typer returns the code that a command ended with instead of leaving by itself.
+        code = app(standalone_mode=False) or Exit.DONE
+    except TyperException as error:
+        # Its usage errors know how to show themselves with the command's usage line; their class is not public.
+        show = getattr(error, "show", None)
+        if show is None:
+            raise
+        show()
+        code = Exit.USAGE
+    except UsageError as error:
+        code = _fail(error, Exit.USAGE)
+    except BothwaysError as error:
+        code = _fail(error, Exit.NO_STACK)
+    if code == Exit.INTERRUPTED:
+        err.print("stopped; what is done is kept, the same command goes on from here")
+    raise SystemExit(int(code))
+
+
+def _fail(error: Exception, code: Exit) -> Exit:
+    err.print(f"bothways: {error}", markup=False)
+    return code

@@ -1,0 +1,110 @@
+"""Commands that serve: the embedded stack, workers, the dispatcher, the tables."""
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contract.database import place
+from contract.errors import UsageError
+from contract.settings import state_folder
+from ops.cli.connect import connect
+from ops.cli.studies import write_study_report
+from ops.cli.terminal import Exit, err
+from ops.schema import migrate as migrate_schema
+
+Slots = Annotated[
+    int, typer.Option(min=1, max=512, help="How many bundles at once; what the model server runs in parallel.")
+]
+Provider = Annotated[list[str] | None, typer.Option(help="Serve only this provider; may be given several times.")]
+
+
+def up(slots: Slots = 4) -> None:
+    """Run the embedded stack in the foreground: Postgres, Valkey, a small model, workers, dispatcher. Ctrl-C stops it.
+
+    State is kept in .bothways, or in the folder that BOTHWAYS_STATE names.
+    """
+    from ops.cli.stack import embedded_stack, raise_if_a_child_died
+    from producer.dispatch import Dispatcher
+
+    stopping = _stop_on_signals()
+    with embedded_stack(state_folder(), slots=slots, providers=("openai", "simulated")) as (stack, connected):
+        dispatcher = Dispatcher(connected.engine, connected.celery(), connected.broker())
+        dispatching = threading.Thread(target=dispatcher.run, args=(stopping,), daemon=True)
+        dispatching.start()
+        err.print(f"the stack is up on {state_folder()}; in another terminal: bothways run STUDY.yaml --wait")
+        while not stopping.wait(1.0):
+            raise_if_a_child_died(stack)
+        err.print("stopping: calls in flight end, the rest is kept for the next start")
+        dispatching.join(timeout=5)
+
+
+def demo(
+    study: Annotated[Path, typer.Argument(help="The study file.")] = Path("studies/demo.yaml"),
+    out_dir: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("report/demo"),
+) -> None:
+    """Run a small study whole with the embedded stack: start, ask, report, stop. Ctrl-C stops; again resumes."""
+    from ops.cli.stack import embedded_stack
+    from ops.cli.study import enqueue_study, follow_study
+    from producer.study_file import read_study
+
+    loaded = read_study(study)
+    err.print("starting Postgres, Valkey and a small language model ...")
+    with embedded_stack(state_folder(), slots=4, providers=("openai",)) as (_, connected):
+        enqueue_study(connected, loaded)
+        code = follow_study(connected, loaded.study.study)
+        if code in (Exit.DONE, Exit.SOME_FAILED):
+            write_study_report(connected, loaded.study.study, out_dir)
+        err.print("stopping what was started ...")
+    raise typer.Exit(code)
+
+
+def worker(
+    slots: Slots = 4,
+    provider: Provider = None,
+    grace: Annotated[float, typer.Option(min=5, help="Seconds from SIGTERM to the end of the process.")] = 30.0,
+    name: Annotated[str, typer.Option(help="The worker's name; the process id is added.")] = "worker",
+) -> None:
+    """Run a worker: it takes bundles of every active study whose provider it serves.
+
+    bothways worker --provider openai --slots 8
+    """
+    from worker.app import run_worker
+    from worker.settings import DEFAULT_PROVIDERS, WorkerOptions
+
+    providers = tuple(provider or DEFAULT_PROVIDERS)
+    unknown = sorted(set(providers) - set(DEFAULT_PROVIDERS))
+    if unknown:
+        raise UsageError(f"no provider {unknown[0]!r}; there are: {', '.join(DEFAULT_PROVIDERS)}")
+    connected = connect()
+    connected.broker()
+    connected.engine.dispose()
+    options = WorkerOptions(slots=slots, providers=providers, name=name, grace_s=grace)
+    raise typer.Exit(run_worker(connected.settings, options))
+
+
+def dispatch() -> None:
+    """Run the dispatcher loop: it keeps the queues filled. A second one stands by and takes over."""
+    from producer.dispatch import Dispatcher
+
+    stopping = _stop_on_signals()
+    connected = connect()
+    err.print(f"dispatching from {place(connected.engine)}; Ctrl-C stops")
+    Dispatcher(connected.engine, connected.celery(), connected.broker()).run(stopping)
+
+
+def migrate() -> None:
+    """Bring the database to this version's tables; running it again changes nothing."""
+    connected = connect()
+    migrate_schema(connected.engine)
+    err.print(f"the tables at {place(connected.engine)} are up to date")
+
+
+def _stop_on_signals() -> threading.Event:
+    """An event that SIGINT and SIGTERM set; a second SIGINT changes nothing, stopping is under way."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping

@@ -1,0 +1,173 @@
+"""A child process under the guard, and what every embedded engine has: an address, a child, a test of readiness."""
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from contract.errors import StackError
+from ops.local import guard
+
+_POLL_S = 0.05
+_LEFTOVER_ENDS_WITHIN_S = 30
+_TAIL_BYTES = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Child:
+    """One command under its guard. The guard's stdin is the life line: closed by `ask_to_stop`, or by our death."""
+
+    name: str
+    log: Path
+    grace: float
+    guard: subprocess.Popen[bytes]
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, None while it runs."""
+        return self.guard.poll()
+
+    def ask_to_stop(self) -> None:
+        """Ask, without waiting; the guard kills what is left after the grace."""
+        if self.guard.stdin is not None:
+            self.guard.stdin.close()
+
+    def stop(self) -> None:
+        """Ask and wait; over in little more than the grace. A second call does nothing."""
+        self.ask_to_stop()
+        try:
+            self.guard.wait(self.grace + 5)
+        except subprocess.TimeoutExpired:
+            self.guard.kill()
+            self.guard.wait()
+
+    def tail(self) -> str:
+        """The end of what it wrote since it was started."""
+        with suppress(FileNotFoundError), self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
+            return file.read().decode(errors="replace").strip()
+        return ""
+
+    def failure(self, what: str) -> StackError:
+        """The error that says what went wrong with this child, with its last words and where to read the rest."""
+        last = self.tail().splitlines()[-1:]
+        return StackError(f"{self.name}: {what}{': ' + last[0] if last else ''} (the whole log: {self.log})")
+
+
+def launch(
+    name: str,
+    command: Sequence[str],
+    *,
+    state: Path,
+    grace: float,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    user: str | None = None,
+    stop_signal: str = "SIGTERM",
+) -> Child:
+    """Start a command under the guard with its output in STATE/logs/NAME.log; the log of the run before is kept."""
+    logs = state / "logs"
+    logs.mkdir(mode=0o700, exist_ok=True)
+    log = logs / f"{name}.log"
+    if log.exists():
+        log.replace(logs / f"{name}.previous.log")
+    # -I -S: the guard needs the standard library only, starts faster so, and cannot be led astray by the environment.
+    options = ["--grace", str(grace), "--signal", stop_signal, *(["--user", user] if user else [])]
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own commands
+            [sys.executable, "-I", "-S", guard.__file__, *options, "--", *command],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **(env or {})},
+            cwd=cwd,
+            start_new_session=True,
+        )
+    return Child(name=name, log=log, grace=grace, guard=process)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """A service that was launched: where it is, and how to tell that it answers."""
+
+    url: str
+    child: Child
+    is_ready: Callable[[], bool]
+    ready_within: float
+    scratch: Path | None = None  # a temporary folder that goes when the engine stops
+
+    def wait_ready(self) -> Self:
+        """Return when it answers; when it ended or took too long, stop it and raise StackError."""
+        deadline = time.monotonic() + self.ready_within
+        try:
+            while not self.is_ready():
+                if self.child.code is not None:
+                    raise self.child.failure(f"ended with code {self.child.code} instead of starting")
+                if time.monotonic() > deadline:
+                    raise self.child.failure(f"did not answer within {self.ready_within:.0f} s")
+                time.sleep(_POLL_S)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End it and wait for the end; a second call does nothing."""
+        self.child.stop()
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def find_package(name: str) -> Path:
+    """The folder of an installed package, found without importing it; StackError when the extra is not installed."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise StackError(f"the embedded stack needs the package {name}: pip install 'bothways[local]'")
+    return Path(spec.origin).parent
+
+
+def free_port() -> int:
+    """A TCP port of the loopback address that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def end_leftover(pid_file: Path, *, program: str, stop_signal: int) -> None:
+    """End the server of an earlier run that its guard did not end, and remove its pid file.
+
+    Two servers on one folder would ruin it. Only a process of that name which works in the pid file's folder is
+    taken for ours: after a restart of the machine the number may be anybody's.
+    """
+    import psutil  # of the extra `local`, which our callers have found by now
+
+    try:
+        process = psutil.Process(int(pid_file.read_text(encoding="utf-8").split()[0]))
+        if not process.name().startswith(program) or Path(process.cwd()) != pid_file.parent.resolve():
+            raise psutil.NoSuchProcess(process.pid)
+    except (FileNotFoundError, ValueError, IndexError, psutil.Error):
+        pid_file.unlink(missing_ok=True)
+        return
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(stop_signal)
+        deadline = time.monotonic() + _LEFTOVER_ENDS_WITHIN_S
+        # Not psutil's wait: in a container without an init process an ended orphan stays a zombie for ever.
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                process.kill()
+            time.sleep(_POLL_S)
+    pid_file.unlink(missing_ok=True)

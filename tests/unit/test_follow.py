@@ -1,0 +1,156 @@
+"""What a person reads while a study runs: how far, how fast, and why nothing moves."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from ops.cli.follow import Pace, print_duration, render, stuck_reasons, summary
+from ops.progress import Cell, Progress, Waiting
+
+STOPPED = Waiting(queue="openai.small", stopped="HTTP 401: wrong key", served=True)
+UNSERVED = Waiting(queue="openai.large", stopped=None, served=False)
+MOVING = Waiting(queue="simulated.sim", stopped=None, served=True)
+
+
+def progress(*waiting: Waiting, state: str = "active", workers: int = 0, **jobs: int) -> Progress:
+    """A study with one cell."""
+    cells = (Cell(model="sim", dataset="capitals", jobs=jobs),) if jobs else ()
+    return Progress(
+        study="trial",
+        state=state,
+        revision=1,
+        cells=cells,
+        unplanned=0,
+        waiting=waiting,
+        workers=workers,
+        faults=(),
+    )
+
+
+def paced(*looks: tuple[float, int]) -> Pace:
+    """A pace after these looks: when, and how many jobs were finished."""
+    pace = Pace()
+    for now, finished in looks:
+        pace.note(now, finished)
+    return pace
+
+
+def shown(found: Progress, pace: Pace) -> str:
+    """The table as text."""
+    console = Console(width=120, file=StringIO())
+    with console.capture() as capture:
+        console.print(render(found, pace))
+    return capture.get()
+
+
+@pytest.mark.parametrize(
+    ("found", "reasons"),
+    [
+        pytest.param(progress(), [], id="nothing waits"),
+        pytest.param(progress(MOVING), [], id="a worker serves it"),
+        pytest.param(progress(UNSERVED), ["no worker serves openai.large"], id="no worker"),
+        pytest.param(progress(STOPPED), ["openai.small was stopped: HTTP 401: wrong key"], id="stopped"),
+        pytest.param(
+            progress(STOPPED, UNSERVED),
+            ["openai.small was stopped: HTTP 401: wrong key", "no worker serves openai.large"],
+            id="every queue for its own reason",
+        ),
+        pytest.param(progress(STOPPED, UNSERVED, MOVING), [], id="as long as one queue moves"),
+        pytest.param(progress(MOVING, state="paused"), ["the study is paused"], id="paused"),
+        pytest.param(progress(state="cancelled"), ["the study is cancelled"], id="cancelled"),
+    ],
+)
+def test_a_study_is_stuck_when_no_queue_of_it_can_move(found: Progress, reasons: list[str]) -> None:
+    assert stuck_reasons(found) == reasons
+
+
+def test_a_stop_says_more_than_a_missing_worker() -> None:
+    both = Waiting(queue="openai.small", stopped="HTTP 401", served=False)
+
+    assert both.reason == "openai.small was stopped: HTTP 401"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "printed"),
+    [
+        (0, "0 s"),
+        (0.4, "0 s"),
+        (45, "45 s"),
+        (89, "89 s"),
+        (91, "2 min"),
+        (12 * 60, "12 min"),
+        (89 * 60, "89 min"),
+        (90 * 60, "1 h 30 min"),
+        (5 * 3600 + 20 * 60, "5 h 20 min"),
+        (47 * 3600 + 59 * 60, "47 h 59 min"),
+        (48 * 3600, "2 d 0 h"),
+        (3 * 86_400 + 4 * 3600 + 59 * 60, "3 d 4 h"),
+    ],
+    ids=str,
+)
+def test_a_duration_is_printed_as_people_say_it(seconds: float, printed: str) -> None:
+    assert print_duration(seconds) == printed
+
+
+@pytest.mark.parametrize(
+    ("pace", "rate"),
+    [
+        pytest.param(Pace(), None, id="never looked"),
+        pytest.param(paced((0, 5)), None, id="one look"),
+        pytest.param(paced((0, 5), (10, 5)), None, id="nothing finished meanwhile"),
+        pytest.param(paced((0, 0), (10, 20)), 2.0, id="two looks"),
+        pytest.param(paced((0, 0), (10, 100), (20, 100), (40, 160)), 2.0, id="only the last half minute counts"),
+        pytest.param(paced((0, 0), (100, 50)), None, id="a long gap leaves nothing to measure"),
+        pytest.param(paced((0, 50), (10, 20)), None, id="jobs opened again are no speed"),
+    ],
+)
+def test_the_pace_is_what_was_finished_in_the_last_half_minute(pace: Pace, rate: float | None) -> None:
+    assert pace.rate == rate
+
+
+def test_time_left_follows_from_the_pace_and_is_unknown_without_one() -> None:
+    assert paced((0, 0), (10, 20)).time_left_s(100) == 50.0
+    assert paced((0, 0)).time_left_s(100) is None
+    assert Pace().time_left_s(100) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "pace", "line"),
+    [
+        pytest.param(
+            progress(MOVING, answered=1200, invalid=30, refused=2, failed=1, pending=700, queued=60, running=7),
+            paced((0, 1033), (10, 1233)),
+            "trial: 1,233 of 2,000 jobs (1,200 answered, 30 invalid, 2 refused, 1 failed); 20.0 jobs/s, 38 s left",
+            id="on its way",
+        ),
+        pytest.param(
+            progress(UNSERVED, workers=3, pending=8),
+            paced((0, 0)),
+            "trial: 0 of 8 jobs (0 answered, 0 invalid, 0 refused, 0 failed); no rate yet, workers seen: 3",
+            id="just begun",
+        ),
+        pytest.param(
+            progress(answered=6, failed=2),
+            paced((0, 8)),
+            "trial: 8 of 8 jobs (6 answered, 0 invalid, 0 refused, 2 failed); done",
+            id="done",
+        ),
+    ],
+)
+def test_the_state_fits_into_one_line(found: Progress, pace: Pace, line: str) -> None:
+    assert summary(found, pace) == line
+
+
+def test_a_single_look_is_enough_to_show_an_unfinished_study() -> None:
+    text = shown(progress(MOVING, answered=3, pending=5), Pace())
+
+    assert "3 of 8 jobs" in text
+
+
+def test_the_table_counts_what_is_to_do_and_says_what_it_waits_for() -> None:
+    text = shown(progress(UNSERVED, answered=3, invalid=1, queued=2, pending=2), paced((0, 4)))
+
+    row = next(line for line in text.splitlines() if "capitals" in line)
+    assert row.split() == ["sim", "capitals", "8", "3", "1", "0", "0", "4"]
+    assert "waiting: no worker serves openai.large" in text
