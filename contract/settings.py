@@ -1,8 +1,10 @@
 """Settings that every program reads: where Postgres and the broker are. Read once, refused early."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.errors import StackError
@@ -11,13 +13,24 @@ STACK_FILE = "stack.env"
 """The file in the state folder in which a running embedded stack tells its addresses."""
 
 
+def _beginning_with(*schemes: str) -> Callable[[SecretStr], SecretStr]:
+    """Check an address without ever printing it: it may hold a password."""
+
+    def check(address: SecretStr) -> SecretStr:
+        if not address.get_secret_value().startswith(schemes):
+            raise ValueError(f"must begin with {' or '.join(schemes)}")
+        return address
+
+    return check
+
+
 class Settings(BaseSettings):
     """Addresses, from BOTHWAYS_* variables or from the embedded stack that runs on this state folder."""
 
     model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore", frozen=True)
 
-    database_url: SecretStr = Field(min_length=1)
-    broker_url: SecretStr = Field(min_length=1)
+    database_url: Annotated[SecretStr, AfterValidator(_beginning_with("postgresql://", "postgresql+psycopg://"))]
+    broker_url: Annotated[SecretStr, AfterValidator(_beginning_with("redis://", "rediss://"))]
     embedded_url: str | None = None
     simulated_ledger: Path | None = None
 
@@ -38,8 +51,16 @@ def load_settings() -> Settings:
     try:
         return Settings(_env_file=state_folder() / STACK_FILE)  # type: ignore[call-arg]
     except ValidationError as error:
-        missing = ", ".join(f"BOTHWAYS_{str(part['loc'][0]).upper()}" for part in error.errors())
-        raise StackError(
-            f"no database and broker to work with: start `bothways up` in another terminal, or set {missing}"
-            f" (looked for a running stack in {state_folder()})"
-        ) from None
+        raise StackError(_what_is_wrong(error)) from None
+
+
+def _what_is_wrong(error: ValidationError) -> str:
+    """One line that names variables and never their values."""
+    faults = {f"BOTHWAYS_{str(fault['loc'][0]).upper()}": fault for fault in error.errors()}
+    wrong = [f"{name}: {fault['ctx']['error']}" for name, fault in faults.items() if fault["type"] == "value_error"]
+    if wrong:
+        return "; ".join(wrong)
+    return (
+        f"no database and broker to work with: start `bothways up` in another terminal, or set {', '.join(faults)}"
+        f" (looked for a running stack in {state_folder()})"
+    )

@@ -18,6 +18,11 @@ class StorableText:
 
 def storable(text: str) -> StorableText:
     """`text` with NUL shown as its symbol, lone surrogates as \\udXXX escapes, and cut at four million characters."""
-    cut_from = len(text) if len(text) > MAX_CHARACTERS else None
-    kept = text[:MAX_CHARACTERS].replace("\x00", _NUL_SHOWN)
-    return StorableText(text=kept.encode("utf-8", "backslashreplace").decode("utf-8"), cut_from=cut_from)
+    shown = text[:MAX_CHARACTERS].replace("\x00", _NUL_SHOWN).encode("utf-8", "backslashreplace").decode("utf-8")
+    cut = len(text) > MAX_CHARACTERS or len(shown) > MAX_CHARACTERS
+    return StorableText(text=shown[:MAX_CHARACTERS], cut_from=len(text) if cut else None)
+
+
+def is_storable(text: str) -> bool:
+    """Whether a row can hold `text` as it is. What people write must be; what models say is made so."""
+    return "\x00" not in text and text.encode("utf-8", "replace").decode("utf-8") == text

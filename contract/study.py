@@ -5,13 +5,26 @@ every `bothways run`.
 """
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,79}$")]
 """A name that is safe in file names, queue names and tables."""
 
 Rate = Annotated[float, Field(ge=0, le=1)]
+
+
+def _address(url: str) -> str:
+    """An address that a client can use; user names and passwords do not belong into a study file."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        usable = False
+    if not usable or any(character.isspace() for character in url):
+        raise ValueError("must be an address like http://host:port/v1 or https://host/v1, without user name or key")
+    return url
 
 
 class Spec(BaseModel):
@@ -74,7 +87,7 @@ class OpenAIModel(Spec):
     provider: Literal["openai"]
     name: Name
     model: Annotated[str, Field(min_length=1)]
-    base_url: Annotated[str, Field(pattern=r"^https?://[^@\s]+$")] | None = None
+    base_url: Annotated[str, AfterValidator(_address)] | None = None
     api_key_env: Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")] | None = None
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
 

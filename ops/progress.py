@@ -98,7 +98,7 @@ class Progress:
     unplanned: int
     waiting: tuple[Waiting, ...]
     workers: int
-    next_lease_ends_s: float | None
+    next_lease_ends_s: float | None = None
     faults: tuple[Fault, ...]
 
     def count(self, *states: str) -> int:

@@ -8,7 +8,7 @@ import threading
 import uuid
 
 from celery import Celery
-from kombu.exceptions import OperationalError as BrokerError
+from kombu.exceptions import KombuError
 from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Connection, Engine, text
@@ -34,7 +34,7 @@ class Dispatcher:
         self._engine = engine
         self._app = app
         self._broker = broker
-        self._marker: str | None = None
+        self._marker = uuid.uuid4().hex
 
     def run(self, stopping: threading.Event) -> None:
         """Lead or stand by until told to stop; a service that is away is waited for."""
@@ -43,14 +43,16 @@ class Dispatcher:
                 self._stand_by_and_lead(stopping)
             except DBAPIError as error:
                 log.warning("Postgres does not answer (%s); trying again", type(error.orig).__name__)
-            except (RedisError, BrokerError) as error:
+            except (RedisError, KombuError) as error:
                 log.warning("the broker does not answer (%s); trying again", type(error).__name__)
             stopping.wait(IDLE_PAUSE_S)
 
     def _stand_by_and_lead(self, stopping: threading.Event) -> None:
-        # The lock lives as long as this connection: a leader that dies frees it.
+        # The lock lives as long as this connection, which therefore never goes back to the pool: a leader that dies or
+        # fails frees it.
         with self._engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.detach()
             while not stopping.is_set():
                 if _try_to_lead(connection):
                     self._lead(connection, stopping)
@@ -64,10 +66,10 @@ class Dispatcher:
         lock.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LEADER_LOCK})
 
     def tick(self) -> int:
-        """One round: recover, notice an emptied broker, fill the windows. Returns how many jobs were queued."""
+        """One round: recover, notice lost messages, fill the windows. Returns how many jobs were queued."""
         with self._engine.begin() as connection:
             recovered = recover(connection)
-            if self._broker_was_emptied():
+            if self._messages_may_be_gone():
                 recovered += unqueue(connection)
             space = rooms(connection, per_slot=JOBS_PER_SLOT)
         if recovered:
@@ -79,7 +81,7 @@ class Dispatcher:
             jobs = queue_next(connection, queue, room=room, lease_s=QUEUED_LEASE_S)
         try:
             self._publish(queue, cut_bundles(jobs))
-        except (RedisError, BrokerError):
+        except (RedisError, KombuError):
             with self._engine.begin() as connection:
                 unqueue(connection, [job.id for job in jobs])
             raise
@@ -98,13 +100,14 @@ class Dispatcher:
                     kwargsrepr=str({**shown, "jobs": len(bundle.job_ids)}),
                 )
 
-    def _broker_was_emptied(self) -> bool:
-        """Whether the marker that this dispatcher left is gone or another's: its messages are gone with it."""
-        found = self._broker.get(MARKER_KEY)
-        if found is not None and self._marker in (None, found):
-            self._marker = str(found)
+    def _messages_may_be_gone(self) -> bool:
+        """Whether the marker that this leader left is missing: the broker was emptied or replaced, or another led.
+
+        A leader that just began finds no marker of its own. It cannot know what the last one still published, and
+        publishing again is harmless.
+        """
+        if self._broker.get(MARKER_KEY) == self._marker:
             return False
-        self._marker = self._marker or uuid.uuid4().hex
         self._broker.set(MARKER_KEY, self._marker)
         return True
 

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from contract.errors import InputError
 from contract.items import Item
 from contract.prompts import ANY_LANGUAGE, PromptSet, body_of, load_prompt
+from contract.storable import is_storable
 from contract.study import Dataset, Spec, Study
 from producer.datasets import load_dataset
 from producer.yaml_lines import FieldPath, YamlDocument, print_path
@@ -87,7 +88,7 @@ def _prompt(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> PromptSe
     """The instrument by its name, or the text file beside the study file; both must place question and choices."""
     try:
         prompt = _own_prompt(loaded.path.parent / dataset.prompt) if _is_file(dataset) else load_prompt(dataset.prompt)
-    except ValueError as error:
+    except (ValueError, InputError) as error:
         raise loaded.refuse(field, str(error)) from None
     for body in prompt.bodies.values():
         placed = PromptSet(name=prompt.name, bodies={ANY_LANGUAGE: body}).placeholders
@@ -102,7 +103,11 @@ def _is_file(dataset: Dataset) -> bool:
 
 
 def _own_prompt(path: Path) -> PromptSet:
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
     text = read_text(path)
+    if not is_storable(text):
+        raise ValueError(f"{path} holds a NUL character, which no database can store")
     body = body_of(text) if "\n---\n" in text else text.rstrip("\n")
     return PromptSet(name=path.stem, bodies={ANY_LANGUAGE: body})
 
@@ -140,13 +145,22 @@ def _check_prompt_fits(loaded: LoadedStudy, dataset: Dataset, items: list[Item],
 
 
 def _refusal(path: Path, document: YamlDocument, errors: list[ErrorDetails]) -> InputError:
-    """The first error as one message; the others are counted."""
+    """The first error as one message, a misspelt field before what is missing for it; the others are counted."""
+    errors = [error for error in errors if not _follows_from_another(error, errors)]
+    errors.sort(key=lambda error: error["type"] != "extra_forbidden")
     error = errors[0]
     field = _without_tags(error["loc"])
     problem = _problem(error, field)
     if len(errors) > 1:
         problem += f" (and {len(errors) - 1} more to mend)"
     return InputError(path, problem, line=document.line_of(field), field=print_path(field) or None)
+
+
+def _follows_from_another(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
+    """Whether a list only counts as too short because an entry in it is wrong."""
+    place = error["loc"]
+    inside = (other["loc"][: len(place)] == place for other in errors if other is not error)
+    return error["type"] == "too_short" and any(inside)
 
 
 def _problem(error: ErrorDetails, field: FieldPath) -> str:
@@ -162,9 +176,15 @@ def _problem(error: ErrorDetails, field: FieldPath) -> str:
             return f"unknown provider {error['ctx']['tag']!r}{_hint(error['ctx']['tag'], known)}"
         case "union_tag_not_found":
             return "provider is missing: openai or simulated"
+        case "tuple_type":
+            return f"must be a list, not {error['input']!r:.80}"
+        case "model_type" | "model_attributes_type":
+            return f"must be a mapping of fields, not {error['input']!r:.80}"
         case _:
             message = error["msg"][0].lower() + error["msg"][1:]
-            return f"{message}; found {str(error['input'])[:80]!r}"
+            # What stands in these may be a key that does not belong there.
+            hidden = field and field[-1] in ("base_url", "api_key_env")
+            return message if hidden else f"{message}; found {str(error['input'])[:80]!r}"
 
 
 def _hint(found: str, known: list[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from contract.errors import InputError
+from contract.storable import is_storable
 
 FieldPath = tuple[str | int, ...]
 
@@ -16,8 +17,9 @@ class YamlDocument:
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
         self._lines: dict[FieldPath, int] = {}
-        loader = yaml.SafeLoader(text)
+        self._inside: list[yaml.Node] = []
         try:
+            loader = yaml.SafeLoader(text)
             node = loader.get_single_node()
             if node is None:
                 raise InputError(path, "the file is empty; a study file begins with `study: NAME`")
@@ -28,8 +30,8 @@ class YamlDocument:
             raise InputError(path, f"not valid YAML: {error.problem or error.context}", line=line) from None
         except yaml.YAMLError as error:
             raise InputError(path, f"not valid YAML: {' '.join(str(error).split())}") from None
-        finally:
-            loader.dispose()
+        except RecursionError:
+            raise InputError(path, "nested too deeply") from None
 
     def line_of(self, field: FieldPath) -> int | None:
         """The line of `field`, or of the nearest field around it that stands in the file."""
@@ -39,11 +41,29 @@ class YamlDocument:
 
     def _plain(self, loader: yaml.SafeLoader, node: yaml.Node, place: FieldPath) -> Any:  # noqa: ANN401 - any YAML value
         self._lines.setdefault(place, node.start_mark.line + 1)
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(loader, node, place)
-        if isinstance(node, yaml.SequenceNode):
+        if not isinstance(node, yaml.CollectionNode):
+            return self._scalar(loader, node, place)
+        if node in self._inside:
+            problem = "an alias that holds itself has no end"
+            raise InputError(self._path, problem, line=node.start_mark.line + 1, field=print_path(place))
+        self._inside.append(node)
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(loader, node, place)
             return [self._plain(loader, child, (*place, number)) for number, child in enumerate(node.value)]
-        return loader.construct_object(node)
+        finally:
+            self._inside.pop()
+
+    def _scalar(self, loader: yaml.SafeLoader, node: yaml.Node, place: FieldPath) -> Any:  # noqa: ANN401
+        line, field = node.start_mark.line + 1, print_path(place) or None
+        try:
+            value = loader.construct_object(node)
+        except ValueError as error:
+            raise InputError(self._path, f"looks like a value and is none: {error}", line=line, field=field) from None
+        if isinstance(value, str) and not is_storable(value):
+            problem = "holds a NUL character or half a surrogate pair, which no database can store"
+            raise InputError(self._path, problem, line=line, field=field)
+        return value
 
     def _mapping(self, loader: yaml.SafeLoader, node: yaml.MappingNode, place: FieldPath) -> dict[str, Any]:
         values: dict[str, Any] = {}

@@ -1,5 +1,6 @@
 """Real services for the tests that need them: one Postgres and one Valkey a test process, a fresh database a test."""
 
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +22,16 @@ TEMPLATE = "bothways"
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def services() -> Iterator[Path]:
+    """A folder for the servers' state. Not pytest's own: another run closes that to the account Postgres runs under."""
+    with tempfile.TemporaryDirectory(prefix="bothways-tests-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(services: Path) -> Iterator[str]:
     """The address of a Postgres whose database `bothways` holds the migrated, empty tables."""
-    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
+    with start_postgres(services / "postgres") as server:
         engine = open_engine(server.url)
         migrate(engine)
         engine.dispose()
@@ -31,9 +39,9 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def valkey_url(services: Path) -> Iterator[str]:
     """The address of a Valkey, password included."""
-    with start_valkey(tmp_path_factory.mktemp("valkey")) as server:
+    with start_valkey(services / "valkey") as server:
         yield server.url
 
 

@@ -76,8 +76,8 @@ def _with_completion(job: ClaimedJob, attempt: Attempt, completion: Completion, 
         outcome="answered" if answer.valid else "invalid",
         completion=completion.text,
         completion_length=kept.cut_from or len(completion.text),
-        thinking=None if completion.thinking is None else storable(completion.thinking).text,
-        finish_reason=completion.finish_reason,
+        thinking=_kept(completion.thinking),
+        finish_reason=_kept(completion.finish_reason),
         tokens_in=completion.tokens_in,
         tokens_out=completion.tokens_out,
         tokens_cached=completion.tokens_cached,
@@ -92,9 +92,9 @@ def _with_completion(job: ClaimedJob, attempt: Attempt, completion: Completion, 
     endpoint = provider.endpoint
     deployment = Deployment(
         provider=endpoint.provider,
-        model=completion.model_reported or endpoint.model,
+        model=_kept(completion.model_reported) or endpoint.model,
         endpoint=endpoint.label,
-        server_version=completion.server_version,
+        server_version=_kept(completion.server_version),
     )
     return Asked(attempt=attempt, verdict=Verdict(answer=answer), deployment=deployment)
 
@@ -113,6 +113,11 @@ def _without_completion(attempt: Attempt, kind: ErrorKind, message: str, error: 
     wait_s = error.wait_s if isinstance(error, ThrottledError) else None
     attempt = replace(attempt, outcome=outcome, error_kind=kind, error_message=storable(message).text)
     return Asked(attempt=attempt, verdict=Verdict(error=kind, wait_s=wait_s))
+
+
+def _kept(text: str | None) -> str | None:
+    """What a server says, as a row can hold it."""
+    return None if text is None else storable(text).text
 
 
 def _milliseconds_since(start: float) -> int:

@@ -40,6 +40,8 @@ class Pace:
     @property
     def rate(self) -> float | None:
         """Jobs a second; None until there is something to measure."""
+        if not self.seen:
+            return None
         (start, before), (end, after) = self.seen[0], self.seen[-1]
         return (after - before) / (end - start) if after > before else None
 
@@ -163,7 +165,11 @@ def _speed(progress: Progress, pace: Pace) -> str:
     left = pace.time_left_s(progress.planned - progress.finished)
     if pace.rate is None or left is None:
         held = progress.next_lease_ends_s
-        wait = f"; {progress.count('running'):,} are held by workers, up to {held:.0f} s more" if held else ""
+        wait = (
+            f"; {progress.count('running'):,} are held by workers, up to {max(0.0, held):.0f} s more"
+            if held is not None
+            else ""
+        )
         return f"nothing finished lately, workers seen: {progress.workers}{wait}"
     return f"{pace.rate:.1f} jobs/s, {print_duration(left)} left"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.errors import InputError
+from contract.storable import is_storable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Row:
             raise self.refuse(field, f"must be text, not {value!r}")
         if not value.strip():
             raise self.refuse(field, "is empty")
-        if "\x00" in value or not _encodable(value):
+        if not is_storable(value):
             raise self.refuse(field, "holds a NUL character or half a surrogate pair, which no text file should")
         return value
 
@@ -74,17 +75,9 @@ def read_rows(path: Path) -> Iterator[Row]:
 def _row(path: Path, number: int, line: str) -> Row:
     try:
         values = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        detail = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+    except (ValueError, RecursionError) as error:
+        detail = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply, or a number too long"
         raise InputError(path, f"not a JSON object on one line: {detail}", row=number) from None
     if not isinstance(values, dict):
         raise InputError(path, f"must be a JSON object, not {type(values).__name__}", row=number)
     return Row(path=path, number=number, values=values)
-
-
-def _encodable(value: str) -> bool:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -44,8 +44,10 @@ def attempt(engine: Engine, job: int, *, kind: str | None, message: str | None, 
     """A call of `job` without a completion."""
     change(
         engine,
-        """INSERT INTO attempt (id, job, round, claim, started_at, latency_ms, outcome, error_kind, error_message, worker)
-           VALUES (:id, :job, 1, 1, now() + make_interval(secs => :second), 5, 'no_completion', :kind, :message, 'w')""",
+        """INSERT INTO attempt
+               (id, job, round, claim, started_at, latency_ms, outcome, error_kind, error_message, worker)
+           VALUES
+               (:id, :job, 1, 1, now() + make_interval(secs => :second), 5, 'no_completion', :kind, :message, 'w')""",
         id=uuid.uuid4(),
         job=job,
         kind=kind,
@@ -110,6 +112,7 @@ def test_a_study_is_done_when_every_planned_job_has_its_result(engine: Engine, t
 
     assert progress.done
     assert progress.waiting == ()
+    assert progress.next_lease_ends_s is None
 
 
 def test_jobs_outside_the_plan_are_counted_apart(engine: Engine, tmp_path: Path) -> None:
@@ -179,6 +182,23 @@ def test_a_queue_whose_jobs_are_finished_waits_for_nothing(engine: Engine, tmp_p
     progress = read_progress(engine, "trial")
 
     assert [waiting.queue for waiting in progress.waiting] == ["simulated.second"]
+
+
+def test_running_jobs_say_when_the_first_lease_ends(engine: Engine, tmp_path: Path) -> None:
+    run(engine, tmp_path)
+    set_states(engine, "queued", "running", "running")
+    for position, minutes in ((0, 1), (1, 3), (2, 2)):
+        change(
+            engine,
+            "UPDATE job SET lease_until = now() + make_interval(mins => :minutes) WHERE position = :position",
+            minutes=minutes,
+            position=position,
+        )
+
+    held_s = read_progress(engine, "trial").next_lease_ends_s
+
+    assert held_s is not None
+    assert 60 < held_s <= 120
 
 
 def test_faults_are_told_by_the_last_call_the_commonest_first(engine: Engine, tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ UNSERVED = Waiting(queue="openai.large", stopped=None, served=False)
 MOVING = Waiting(queue="simulated.sim", stopped=None, served=True)
 
 
-def progress(*waiting: Waiting, state: str = "active", workers: int = 0, **jobs: int) -> Progress:
+def progress(
+    *waiting: Waiting, state: str = "active", workers: int = 0, held_s: float | None = None, **jobs: int
+) -> Progress:
     """A study with one cell."""
     cells = (Cell(model="sim", dataset="capitals", jobs=jobs),) if jobs else ()
     return Progress(
@@ -24,6 +26,7 @@ def progress(*waiting: Waiting, state: str = "active", workers: int = 0, **jobs:
         unplanned=0,
         waiting=waiting,
         workers=workers,
+        next_lease_ends_s=held_s,
         faults=(),
     )
 
@@ -125,12 +128,6 @@ def test_time_left_follows_from_the_pace_and_is_unknown_without_one() -> None:
             id="on its way",
         ),
         pytest.param(
-            progress(UNSERVED, workers=3, pending=8),
-            paced((0, 0)),
-            "trial: 0 of 8 jobs (0 answered, 0 invalid, 0 refused, 0 failed); no rate yet, workers seen: 3",
-            id="just begun",
-        ),
-        pytest.param(
             progress(answered=6, failed=2),
             paced((0, 8)),
             "trial: 8 of 8 jobs (6 answered, 0 invalid, 0 refused, 2 failed); done",
@@ -140,6 +137,25 @@ def test_time_left_follows_from_the_pace_and_is_unknown_without_one() -> None:
 )
 def test_the_state_fits_into_one_line(found: Progress, pace: Pace, line: str) -> None:
     assert summary(found, pace) == line
+
+
+def test_without_a_pace_the_line_says_how_many_workers_there_are() -> None:
+    line = summary(progress(MOVING, workers=3, pending=8), paced((0, 0)))
+
+    assert line.startswith("trial: 0 of 8 jobs (0 answered, 0 invalid, 0 refused, 0 failed); ")
+    assert line.endswith("workers seen: 3")
+
+
+def test_jobs_that_a_lost_worker_still_holds_are_mentioned() -> None:
+    line = summary(progress(MOVING, held_s=40.0, answered=6, running=2), paced((0, 6), (10, 6)))
+
+    assert line.endswith("2 are held by workers, up to 40 s more")
+
+
+def test_a_lease_that_is_over_is_not_counted_backwards() -> None:
+    line = summary(progress(MOVING, held_s=-3.0, answered=6, running=2), paced((0, 6), (10, 6)))
+
+    assert "-3 s" not in line
 
 
 def test_a_single_look_is_enough_to_show_an_unfinished_study() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from contract.items import Item, canonical_digest
 from tests.builders import make_item
 
-ITALIAN = {
+ITALIAN: dict[str, Any] = {
     "question": "È vero?",
     "choices": ("sì", "no"),
     "target": None,

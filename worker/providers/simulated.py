@@ -37,7 +37,10 @@ class SimulatedProvider:
     def complete(self, request: Request) -> Completion:
         """Answer by the rules; TransientError as often as `fault_rate` says."""
         self._note(request, "asked")
-        time.sleep(self._options.latency_s)
+        time.sleep(min(self._options.latency_s, request.timeout_s))
+        if self._options.latency_s > request.timeout_s:
+            self._note(request, "timed out")
+            raise TransientError("no answer within the time allowed")
         if self._draw("fault", request.prompt, str(request.seed), str(request.number)) < self._options.fault_rate:
             self._note(request, "fault")
             raise TransientError("simulated fault")
