@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -51,13 +51,18 @@ class Evaluator:
         self._hands.take(jobs)
         started = time.monotonic()
         outcomes: Counter[str] = Counter()
-        for number, job in enumerate(jobs):
-            if self._stopping.is_set() or time.monotonic() - started > job.rules.bundles.budget_s:
-                self._give_back(jobs[number:])
-                outcomes["given back"] = len(jobs) - number
-                break
-            outcomes[self._settle(job)] += 1
-            self._hands.drop([job])
+        left = deque(jobs)
+        try:
+            while left and not self._stopping.is_set():
+                if time.monotonic() - started > left[0].rules.bundles.budget_s:
+                    break
+                outcomes[self._settle(left[0])] += 1
+                self._hands.drop([left.popleft()])
+        finally:
+            # Also after an error that nobody foresaw: what was not finished must not wait for its lease.
+            if left:
+                outcomes["given back"] = len(left)
+                self._give_back(list(left))
         return " ".join(f"{what} {times}" for what, times in outcomes.items()) or "nothing to do"
 
     def give_back_all(self) -> None:

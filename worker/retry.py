@@ -23,6 +23,8 @@ FIRST_WAIT_S = 0.5
 FIRST_ABSENCE_S = 15.0
 LONGEST_ABSENCE_S = 600.0
 THROTTLED_WAIT_S = 60.0
+SHORTEST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,8 @@ def decide(tally: Tally, verdict: Verdict, rules: Retry, *, jitter: float) -> De
     if verdict.error is ErrorKind.MISCONFIGURED:
         return Stop()
     if verdict.error in (ErrorKind.THROTTLED, ErrorKind.EXHAUSTED):
-        wait_s = THROTTLED_WAIT_S if verdict.wait_s is None else verdict.wait_s
+        named = THROTTLED_WAIT_S if verdict.wait_s is None else verdict.wait_s
+        wait_s = min(LONGEST_PAUSE_S, max(SHORTEST_PAUSE_S, named))
         return Later(wait_s=wait_s * (1 + 0.2 * jitter))
     if verdict.error is ErrorKind.TRANSIENT and tally.faults < rules.faults:
         return _wait_out(tally, jitter)

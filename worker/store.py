@@ -85,12 +85,11 @@ _FINISH = text(f"""
 _CALL_OVER = text(f"UPDATE job SET calling = false {_HELD}")  # noqa: S608
 _LATER = text(f"UPDATE job SET {_PUT_BACK}, not_before = now() + make_interval(secs => :wait_s) {_HELD}")  # noqa: S608
 _BACK = text(f"UPDATE job SET {_PUT_BACK} {_HELD}")  # noqa: S608
+# DO UPDATE, so that a row that another worker is just inserting is waited for and returned.
 _DEPLOYMENT = text("""
-    WITH fresh AS (
-        INSERT INTO deployment (identity, provider, model, endpoint, server_version, first_seen)
-        VALUES (:identity, :provider, :model, :endpoint, :server_version, now())
-        ON CONFLICT (identity) DO NOTHING RETURNING id
-    ) SELECT id FROM fresh UNION ALL SELECT id FROM deployment WHERE identity = :identity LIMIT 1
+    INSERT INTO deployment (identity, provider, model, endpoint, server_version, first_seen)
+    VALUES (:identity, :provider, :model, :endpoint, :server_version, now())
+    ON CONFLICT (identity) DO UPDATE SET identity = excluded.identity RETURNING id
 """)
 _STOP = text("""
     INSERT INTO stop (study, queue, reason, since) VALUES (:study, :queue, :reason, now())

@@ -64,7 +64,7 @@ class Stage:
     def write_study(self, *, items: int, latency_s: float = 0.0, **changes: Any) -> Path:  # noqa: ANN401
         """A study on a simulated model."""
         model = {"name": "sim", "provider": "simulated", "timeout_s": 1, "options": {"latency_s": latency_s}}
-        return write_study(self.folder / "study", items=items, **({"models": [model]} | changes))
+        return write_study(self.folder / changes.get("study", "trial"), items=items, **({"models": [model]} | changes))
 
     def start(self, *arguments: str) -> Running:
         """The command with these arguments, running until the test ends."""
@@ -292,40 +292,32 @@ def test_a_model_that_no_worker_serves_ends_the_waiting_and_is_named(
     assert "no worker serves simulated.sim" in capsys.readouterr().err
 
 
-def test_a_model_without_its_key_ends_the_command_at_once_and_is_named(stage: Stage) -> None:
+def test_the_exit_code_says_what_became_of_the_jobs(stage: Stage) -> None:
+    faulty = {"name": "faulty", "provider": "simulated", "options": {"fault_rate": 1.0}}
+    vague = {"name": "vague", "provider": "simulated", "options": {"invalid_rate": 1.0}}
     keyed = {"name": "keyed", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
-    study = stage.write_study(items=4, models=[keyed | {"api_key_env": "THE_KEY"}])
-    stage.start("worker", "--provider", "openai", "--slots", "1")
+    studies = {
+        "failing": stage.write_study(items=4, study="failing", models=[faulty], retry={"faults": 1}),
+        "unreadable": stage.write_study(items=4, study="unreadable", models=[vague]),
+        "locked": stage.write_study(items=4, study="locked", models=[keyed | {"api_key_env": "THE_KEY"}]),
+    }
+    stage.start("worker", "--slots", str(SLOTS))
 
-    running = stage.run(study)
+    runs = {name: stage.start("run", str(study), "--wait") for name, study in studies.items()}
+    codes = {name: running.end() for name, running in runs.items()}
 
-    assert running.process.returncode == Exit.STUCK, running.said
-    assert "openai.keyed was stopped" in running.said
-    assert "THE_KEY" in running.said
-    assert stage.states() == {"pending": 8}
-
-
-def test_jobs_that_never_get_a_completion_fail_and_the_command_says_so(stage: Stage) -> None:
-    model = {"name": "sim", "provider": "simulated", "options": {"fault_rate": 1.0}}
-    study = stage.write_study(items=4, models=[model], retry={"faults": 1})
-    stage.start_worker()
-
-    running = stage.run(study)
-
-    assert running.process.returncode == Exit.SOME_FAILED, running.said
-    assert stage.states() == {"failed": 8}
-    assert len(stage.attempts()) == 8
-
-
-def test_answers_that_nobody_can_read_are_results(stage: Stage) -> None:
-    model = {"name": "sim", "provider": "simulated", "options": {"invalid_rate": 1.0}}
-    study = stage.write_study(items=4, models=[model])
-    stage.start_worker()
-
-    running = stage.run(study)
-
-    assert running.process.returncode == Exit.DONE, running.said
-    assert stage.states() == {"invalid": 8}
+    assert codes == {"failing": Exit.SOME_FAILED, "unreadable": Exit.DONE, "locked": Exit.STUCK}
+    by_study = stage.rows("""
+        SELECT study.name, job.state, count(*) AS jobs FROM job JOIN study ON study.id = job.study
+        GROUP BY study.name, job.state ORDER BY study.name
+    """)
+    assert [tuple(found.values()) for found in by_study] == [
+        ("failing", "failed", 8),
+        ("locked", "pending", 8),
+        ("unreadable", "invalid", 8),
+    ]
+    assert "openai.keyed was stopped" in runs["locked"].said
+    assert "THE_KEY" in runs["locked"].said
 
 
 def test_a_broker_that_is_emptied_in_mid_run_costs_nothing(stage: Stage, broker_url: str) -> None:
