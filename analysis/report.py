@@ -1,8 +1,9 @@
-"""The report folder: the same figures as text for people, CSV for tables and JSON for programs."""
+"""The report folder: the same figures as text and pictures for people, CSV for tables, JSON for programs, one page."""
 
 import csv
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,15 @@ from typing import Any
 import polars as pl
 
 from analysis import tables
+from analysis.columns import Topic, titled
+from analysis.drawing import KINDS, encoded
+from analysis.figures import PHONE, TITLE, WIDEST, figure_csv, figure_two
+from analysis.latex import to_latex
+from analysis.page import Picture, to_html
+from analysis.pairing import View
 from analysis.render import to_csv_rows, to_json, to_text
+from analysis.table_one import table_one, table_one_csv
+from analysis.tables import Report, same_figures
 
 FILE_WIDTH = 120
 
@@ -23,21 +32,55 @@ class ReportFiles:
     paths: tuple[Path, ...]
 
 
-def write_report(results: pl.DataFrame, out: Path, *, study: dict[str, Any], width: int = 100) -> ReportFiles:
-    """Measure `results` (RESULT_SCHEMA) and write report.txt, report.csv and report.json into `out`.
+def write_report(
+    results: pl.DataFrame, out: Path, *, study: dict[str, Any], width: int = 100, title_note: str | None = None
+) -> ReportFiles:
+    """Measure `results` (RESULT_SCHEMA) and write report.*, table1.*, figure2.* and index.html into `out`.
 
-    `study` says where the figures come from (name, revision, when); it stands in report.json. A report that is there
-    already is replaced.
+    `study` says where the figures come from (name, revision, when); it stands in report.json and on the page.
+    `title_note` is added to the title of every table and figure, whatever the form. A report that is there already is
+    replaced.
     """
     report = tables.build(results)
     out.mkdir(parents=True, exist_ok=True)
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n", quoting=csv.QUOTE_MINIMAL).writerows(to_csv_rows(report))
-    contents = {
-        "report.txt": to_text(report, FILE_WIDTH) + "\n",
-        "report.csv": table.getvalue(),
-        "report.json": json.dumps({"study": study, **to_json(report)}, ensure_ascii=False, indent=2) + "\n",
-    }
+    contents = dict(_contents(report, study, title_note))
     for name, content in contents.items():
-        (out / name).write_text(content, encoding="utf-8")
-    return ReportFiles(text=to_text(report, width), paths=tuple(out / name for name in contents))
+        (out / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    text = to_text(report, width, title_note=title_note)
+    return ReportFiles(text=text, paths=tuple(out / name for name in contents))
+
+
+def _contents(report: Report, study: dict[str, Any], title_note: str | None) -> Iterator[tuple[str, str | bytes]]:
+    """Each file of the report and what it holds."""
+    yield "report.txt", to_text(report, FILE_WIDTH, title_note=title_note) + "\n"
+    yield "report.csv", _csv(to_csv_rows(report, title_note=title_note))
+    plain = {"study": study, **to_json(report, title_note=title_note)}
+    yield "report.json", json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
+    yield "table1.csv", _csv(table_one_csv(report, title_note=title_note))
+    yield "table1.tex", to_latex(report, title_note=title_note)
+    yield "figure2.csv", _csv(figure_csv(report, title_note=title_note))
+    for name, title, drawn in (
+        ("table1", titled(Topic.ACCURACY, title_note), table_one(report, title_note=title_note)),
+        ("figure2", titled(TITLE, title_note), figure_two(report, title_note=title_note)),
+    ):
+        for kind in KINDS:
+            yield f"{name}.{kind}", encoded(drawn, kind, title)
+    yield "index.html", to_html(report, _pictures(report, title_note), study=study, title_note=title_note)
+
+
+def _pictures(report: Report, title_note: str | None) -> Iterator[Picture]:
+    """Figure 2 of the final answers and, where they give other figures, of the first ones; each wide and narrow."""
+    views_differ = not all(same_figures(*cell) for cell in report.by_cell())
+    for view in reversed(View) if views_differ else (View.FINAL,):
+        title = titled(TITLE + (f", {view.value} answers" if views_differ else ""), title_note)
+        wide, narrow = (
+            encoded(figure_two(report, view=view, title_note=title_note, widest=widest), "svg", title)
+            for widest in (WIDEST, PHONE)
+        )
+        yield Picture(title=title, wide=wide, narrow=narrow)
+
+
+def _csv(rows: list[list[str]]) -> str:
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n", quoting=csv.QUOTE_MINIMAL).writerows(rows)
+    return table.getvalue()
