@@ -30,6 +30,9 @@ def create_celery(broker_url: str) -> Celery:
     """The Celery application of both sides: late acknowledgement, JSON only, no results, no countdowns."""
     app = Celery("bothways", broker=broker_url, set_as_current=False)
     app.conf.update(
+        # Named twice more because a CELERY_BROKER_URL in the environment would win over the address given above.
+        broker_read_url=broker_url,
+        broker_write_url=broker_url,
         task_ignore_result=True,
         task_acks_late=True,
         task_reject_on_worker_lost=True,

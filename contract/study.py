@@ -7,7 +7,7 @@ every `bothways run`.
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,79}$")]
 """A name that is safe in file names, queue names and tables."""
@@ -61,19 +61,55 @@ class Expect(Spec):
     items: Annotated[int, Field(ge=1)]
 
 
+def _names(choices: object) -> object:
+    """One column that holds a list, or a column for each of the two choices; as a tuple either way."""
+    names = (choices,) if isinstance(choices, str) else tuple(choices) if isinstance(choices, list) else ()
+    if not all(isinstance(name, str) for name in names) or not 1 <= len(names) <= 2 or len(set(names)) < len(names):
+        raise ValueError("must be the column that holds the list of choices, or two columns: [NAME, NAME]")
+    return names
+
+
+Column = Annotated[str, Field(min_length=1)]
+"""The name of a column (or of a field of each row) as the data file spells it."""
+
+
+class Columns(Spec):
+    """What a data file calls our fields; a field that is left out goes by its own name."""
+
+    id: Column | None = None
+    question: Column | None = None
+    choices: Annotated[tuple[Column, ...] | None, BeforeValidator(_names)] = None
+    target: Column | None = None
+    context: Column | None = None
+    cluster: Column | None = None
+    language: Column | None = None
+
+
+class StandIns(Spec):
+    """Wrong answers for want of better ones: right answers of other questions, chosen by `seed`."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**31)]
+
+
 class Dataset(Spec):
     """Where the items come from and the prompt that they are asked with.
 
-    `loader` names how the file is read: `items` (one JSON object a line with id, question, choices, target) or
-    `uncertainty` (one file for low, medium and high, chosen by `setting`). `prompt` is the name of an instrument that
-    comes with Bothways, or a .txt file beside the study file.
+    `loader` names how the file is read: `items` (rows with id, question, choices, target; `columns` if the file calls
+    them otherwise), `uncertainty` (one file for low, medium and high, chosen by `setting`) or `squad_it` (SQuAD 1.1,
+    its wrong answers from the file `wrong_answers` or made by `stand_ins`). `prompt` is the name of an instrument that
+    comes with Bothways, or a .txt file beside the study file. `language` is that of the items that name none.
+    `${NAME}` in a path is filled from the environment.
     """
 
     name: Name
-    loader: Literal["items", "uncertainty"]
+    loader: Literal["items", "uncertainty", "squad_it"]
     path: Annotated[str, Field(min_length=1)]
     prompt: Annotated[str, Field(min_length=1)]
     setting: Literal["low", "medium", "high"] | None = None
+    columns: Columns | None = None
+    wrong_answers: Annotated[str, Field(min_length=1)] | None = None
+    stand_ins: StandIns | None = None
+    language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")] | None = None
     expect: Expect | None = None
 
 
@@ -147,6 +183,11 @@ class Study(Spec):
     limit: Annotated[int, Field(ge=1)] | None = None
     retry: Retry = Retry()
     bundles: Bundles = Bundles()
+
+    @property
+    def title_note(self) -> str | None:
+        """What every table of this study says in its title, None if nothing."""
+        return "stand-in distractors" if any(dataset.stand_ins for dataset in self.datasets) else None
 
 
 _MODEL: TypeAdapter[Model] = TypeAdapter(Model)

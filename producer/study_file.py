@@ -1,19 +1,20 @@
 """Reads a study file. What is wrong is refused with file, line, the field's path and what would be right."""
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
-from contract.errors import InputError
+from contract.errors import InputError, UsageError
 from contract.items import Item
 from contract.prompts import ANY_LANGUAGE, PromptSet, body_of, load_prompt
 from contract.storable import is_storable
-from contract.study import Dataset, Spec, Study
+from contract.study import Dataset, Study
+from producer.data_paths import locate, unusable
 from producer.datasets import load_dataset
+from producer.refusals import refusal
 from producer.yaml_lines import FieldPath, YamlDocument, print_path
 
 
@@ -32,8 +33,11 @@ class LoadedStudy:
         return InputError(self.path, problem, line=self.document.line_of(field), field=print_path(field))
 
 
-def read_study(path: Path, *, limit: int | None = None) -> LoadedStudy:
-    """The study in `path` with its items and prompts; `limit` keeps the first items of each dataset."""
+def read_study(path: Path, *, limit: int | None = None, data: Mapping[str, Path] = {}) -> LoadedStudy:
+    """The study in `path` with its items and prompts.
+
+    `limit` keeps the first items of each dataset; `data` names a file for a dataset, whatever its `path` says.
+    """
     document = YamlDocument(path, read_text(path))
     if not isinstance(document.values, dict):
         raise InputError(path, "a study file is a mapping that begins with `study: NAME`", line=1)
@@ -42,12 +46,13 @@ def read_study(path: Path, *, limit: int | None = None) -> LoadedStudy:
     try:
         study = Study.model_validate(document.values)
     except ValidationError as error:
-        raise _refusal(path, document, error.errors(include_url=False)) from None
+        raise refusal(path, document, error.errors(include_url=False)) from None
     loaded = LoadedStudy(path=path, study=study, items={}, prompts={}, document=document)
     _refuse_twins(loaded)
+    _refuse_strangers(study, data)
     for number, dataset in enumerate(study.datasets):
         loaded.prompts[dataset.prompt] = _prompt(loaded, dataset, ("datasets", number, "prompt"))
-        loaded.items[dataset.name] = _items(loaded, dataset, ("datasets", number))
+        loaded.items[dataset.name] = _items(loaded, dataset, ("datasets", number), data.get(dataset.name))
     return loaded
 
 
@@ -103,8 +108,9 @@ def _is_file(dataset: Dataset) -> bool:
 
 
 def _own_prompt(path: Path) -> PromptSet:
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
+    problem = unusable(path)
+    if problem:
+        raise ValueError(problem)
     text = read_text(path)
     if not is_storable(text):
         raise ValueError(f"{path} holds a NUL character, which no database can store")
@@ -112,17 +118,58 @@ def _own_prompt(path: Path) -> PromptSet:
     return PromptSet(name=path.stem, bodies={ANY_LANGUAGE: body})
 
 
-def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> list[Item]:
-    if (dataset.loader == "uncertainty") != (dataset.setting is not None):
-        problem = "loader uncertainty needs setting: low, medium or high; no other loader takes one"
-        raise loaded.refuse((*field, "setting"), problem)
-    path = loaded.path.parent / dataset.path
-    if not path.is_file():
-        raise loaded.refuse((*field, "path"), f"there is no file {path}")
-    items = load_dataset(dataset, path)
+def _refuse_strangers(study: Study, data: Mapping[str, Path]) -> None:
+    known = [dataset.name for dataset in study.datasets]
+    for name in data:
+        if name not in known:
+            raise UsageError(f"--data {name}: study {study.study} has no such dataset; it has {', '.join(known)}")
+
+
+def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, given: Path | None) -> list[Item]:
+    _refuse_combination(loaded, dataset, field)
+    path = _file(loaded, dataset, (*field, "path"), given)
+    wrong_answers = None if dataset.wrong_answers is None else _file(loaded, dataset, (*field, "wrong_answers"))
+    items = load_dataset(dataset, path, wrong_answers)
     _check_expectation(loaded, dataset, len(items), field)
     _check_prompt_fits(loaded, dataset, items, field)
     return items[: loaded.study.limit]
+
+
+def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> None:
+    """Some fields belong to one loader, and that loader cannot do without them."""
+    if (dataset.loader == "uncertainty") != (dataset.setting is not None):
+        problem = "loader uncertainty needs setting: low, medium or high; no other loader takes one"
+        raise loaded.refuse((*field, "setting"), problem)
+    if dataset.columns is not None and dataset.loader != "items":
+        raise loaded.refuse((*field, "columns"), "only loader items takes columns; take this field out")
+    sources = [name for name in ("wrong_answers", "stand_ins") if getattr(dataset, name) is not None]
+    if dataset.loader != "squad_it" and sources:
+        raise loaded.refuse((*field, sources[0]), "only loader squad_it takes this field; take it out")
+    if dataset.loader == "squad_it" and len(sources) != 1:
+        problem = "loader squad_it needs one of the two: wrong_answers: FILE, or stand_ins: {seed: 1}"
+        raise loaded.refuse((*field, sources[-1] if sources else "loader"), problem)
+
+
+def _file(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, given: Path | None = None) -> Path:
+    """The file that `field` names, or the one that is given instead of it."""
+    if given is not None:
+        problem = unusable(given)
+        if problem:
+            raise UsageError(f"--data {dataset.name}: {problem}")
+        return given
+    written = str(getattr(dataset, str(field[-1])))
+    option = f"give the file with --data {dataset.name}=PATH" if field[-1] == "path" else "write the path here"
+    try:
+        path = locate(written, loaded.path.parent, os.environ)
+    except KeyError as error:
+        problem = f"the variable {error.args[0]} is not set; set it to the file's path, or {option}"
+        raise loaded.refuse(field, problem) from None
+    except ValueError as error:
+        raise loaded.refuse(field, str(error)) from None
+    problem = unusable(path)
+    if problem:
+        raise loaded.refuse(field, problem)
+    return path
 
 
 def _check_expectation(loaded: LoadedStudy, dataset: Dataset, found: int, field: FieldPath) -> None:
@@ -142,77 +189,3 @@ def _check_prompt_fits(loaded: LoadedStudy, dataset: Dataset, items: list[Item],
         if "{context}" in body and item.context is None:
             problem = f"{dataset.prompt} places {{context}}, and item {item.source_id} has no context"
             raise loaded.refuse((*field, "prompt"), problem)
-
-
-def _refusal(path: Path, document: YamlDocument, errors: list[ErrorDetails]) -> InputError:
-    """The first error as one message, a misspelt field before what is missing for it; the others are counted."""
-    errors = [error for error in errors if not _follows_from_another(error, errors)]
-    errors.sort(key=lambda error: error["type"] != "extra_forbidden")
-    error = errors[0]
-    field = _without_tags(error["loc"])
-    problem = _problem(error, field)
-    if len(errors) > 1:
-        problem += f" (and {len(errors) - 1} more to mend)"
-    return InputError(path, problem, line=document.line_of(field), field=print_path(field) or None)
-
-
-def _follows_from_another(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
-    """Whether a list only counts as too short because an entry in it is wrong."""
-    place = error["loc"]
-    inside = (other["loc"][: len(place)] == place for other in errors if other is not error)
-    return error["type"] == "too_short" and any(inside)
-
-
-def _problem(error: ErrorDetails, field: FieldPath) -> str:
-    match error["type"]:
-        case "extra_forbidden":
-            return f"unknown field{_hint(str(field[-1]), _fields_around(error['loc']))}"
-        case "missing":
-            return "is missing"
-        case "literal_error":
-            return f"must be {error['ctx']['expected']}, not {error['input']!r}"
-        case "union_tag_invalid":
-            known = [tag.strip().strip("'") for tag in error["ctx"]["expected_tags"].split(",")]
-            return f"unknown provider {error['ctx']['tag']!r}{_hint(error['ctx']['tag'], known)}"
-        case "union_tag_not_found":
-            return "provider is missing: openai or simulated"
-        case "tuple_type":
-            return f"must be a list, not {error['input']!r:.80}"
-        case "model_type" | "model_attributes_type":
-            return f"must be a mapping of fields, not {error['input']!r:.80}"
-        case _:
-            message = error["msg"][0].lower() + error["msg"][1:]
-            # What stands in these may be a key that does not belong there.
-            hidden = field and field[-1] in ("base_url", "api_key_env")
-            return message if hidden else f"{message}; found {str(error['input'])[:80]!r}"
-
-
-def _hint(found: str, known: list[str]) -> str:
-    near = get_close_matches(found, known, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(known)}"
-
-
-def _without_tags(place: tuple[int | str, ...]) -> FieldPath:
-    """The field's path as it stands in the file: pydantic puts the provider after the number of a model."""
-    return place[:2] + place[3:] if len(place) > 2 and place[0] == "models" else place
-
-
-def _fields_around(place: tuple[int | str, ...]) -> list[str]:
-    """The fields that are known where an unknown one was found."""
-    spec: type[Spec] = Study
-    for part in place[:-1]:
-        if isinstance(part, int):
-            continue
-        if part in spec.model_fields:
-            inner = _specs_in(spec.model_fields[part].annotation)
-            spec = inner[0] if inner else spec
-            options = inner
-        else:
-            spec = next(option for option in options if part in str(option.model_fields["provider"].annotation))
-    return list(spec.model_fields)
-
-
-def _specs_in(annotation: Any) -> list[type[Spec]]:  # noqa: ANN401 - typing's own annotations
-    if isinstance(annotation, type) and issubclass(annotation, Spec):
-        return [annotation]
-    return [found for inner in get_args(annotation) for found in _specs_in(inner)]

@@ -53,3 +53,33 @@ def write_study(folder: Path, *, items: int | Sequence[dict[str, Any]] = 4, **ch
     path = folder / "study.yaml"
     path.write_text(yaml.safe_dump(study | changes, sort_keys=False), encoding="utf-8")
     return path
+
+
+def squad_document() -> dict[str, Any]:
+    """A SQuAD 1.1 document: one title with two paragraphs of two and one questions."""
+    return {
+        "version": "1.1",
+        "data": [
+            {
+                "title": "The mill",
+                "paragraphs": [
+                    {
+                        "context": "Ada built the mill in May. It ground barley.",
+                        "qas": [
+                            _squad_question("m1", "Who built the mill?", "Ada", "ada built it"),
+                            _squad_question("m2", "What did it grind?", "barley"),
+                        ],
+                    },
+                    {
+                        "context": "The mill burnt down in a dry summer.",
+                        "qas": [_squad_question("m3", "When did the mill burn down?", "in a dry summer", "summer")],
+                    },
+                ],
+            }
+        ],
+    }
+
+
+def _squad_question(source_id: str, question: str, *answers: str) -> dict[str, Any]:
+    texts = [{"text": answer, "answer_start": 0} for answer in answers]
+    return {"id": source_id, "question": question, "answers": texts}

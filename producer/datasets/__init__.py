@@ -1,43 +1,68 @@
-"""Datasets: a file in, items out. Every row is checked before anything is written."""
+"""Datasets: a file in, items out. Every item is checked before anything is written."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from contract.errors import InputError
 from contract.items import Item
-from contract.study import Dataset
-from producer.datasets.items import item_from_row
-from producer.datasets.rows import Row, read_rows
+from contract.study import Columns, Dataset
+from producer.datasets.items import item_from_row, with_our_names
+from producer.datasets.layouts import read_rows
+from producer.datasets.squad_it import squad_items
 from producer.datasets.uncertainty import uncertainty_item
 
+_LONGEST_ID = 500  # characters; the database's index holds no more
 
-def load_dataset(dataset: Dataset, path: Path) -> list[Item]:
-    """The items of `path` in file order; InputError with file, row and field where a row cannot be used."""
-    seen: dict[str, int] = {}
+
+class Source(Protocol):
+    """What an item was made from: a row, or a place in a document."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as messages name it."""
+
+    def refuse(self, field: str, problem: str) -> InputError:
+        """The error that says what is wrong with one of its fields."""
+
+
+def load_dataset(dataset: Dataset, path: Path, wrong_answers: Path | None = None) -> list[Item]:
+    """The items of `path` in file order; InputError with file, place and field where one cannot be used."""
+    seen: dict[str, str] = {}
     items = []
-    for row in read_rows(path):
-        item = _item(dataset, row)
-        _check(item, row)
+    for item, source in _sourced(dataset, path, wrong_answers):
+        _check(item, source)
         if item.source_id in seen:
-            raise row.refuse("id", f"{item.source_id!r} is also the id of row {seen[item.source_id]}; ids must differ")
-        seen[item.source_id] = row.number
-        items.append(item)
+            raise source.refuse("id", f"{item.source_id!r} is also the id of {seen[item.source_id]}; ids must differ")
+        seen[item.source_id] = source.place
+        items.append(item if item.language else replace(item, language=dataset.language))
     if not items:
         raise InputError(path, "there is no item in the file")
     return items
 
 
-def _item(dataset: Dataset, row: Row) -> Item:
-    if dataset.setting is not None:
-        return uncertainty_item(dataset.name, dataset.setting, row)
-    return item_from_row(dataset.name, row)
+def _sourced(dataset: Dataset, path: Path, wrong_answers: Path | None) -> Iterator[tuple[Item, Source]]:
+    if dataset.loader == "squad_it":
+        yield from squad_items(dataset, path, wrong_answers)
+        return
+    for row in read_rows(path):
+        if dataset.setting is not None:
+            yield uncertainty_item(dataset.name, dataset.setting, row), row
+        else:
+            named = with_our_names(row, dataset.columns or Columns())
+            yield item_from_row(dataset.name, named), named
 
 
-def _check(item: Item, row: Row) -> None:
+def _check(item: Item, source: Source) -> None:
     """What holds for every item, wherever it came from."""
+    if len(item.source_id) > _LONGEST_ID:
+        raise source.refuse("id", f"has {len(item.source_id):,} characters; an id has at most {_LONGEST_ID}")
     if len(item.choices) != 2:
-        raise row.refuse("choices", f"a closed question asked in both orders has two choices, not {len(item.choices)}")
+        count = len(item.choices)
+        raise source.refuse("choices", f"a closed question asked in both orders has two choices, not {count}")
     if len({choice.strip() for choice in item.choices}) < len(item.choices):
-        raise row.refuse("choices", "the choices are equal; a swap would change nothing")
+        raise source.refuse("choices", "the choices are equal; a swap would change nothing")
     if item.target is not None and not 0 <= item.target < len(item.choices):
         last = len(item.choices) - 1
-        raise row.refuse("target", f"{item.target} is out of range; choices are counted from 0 to {last}, null is none")
+        raise source.refuse("target", f"{item.target} is out of range; choices are counted from 0 to {last}")

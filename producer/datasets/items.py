@@ -1,7 +1,12 @@
 """The plain layout: id, question, choices and target; context, cluster and language where there are any."""
 
+from dataclasses import replace
+
 from contract.items import Item, canonical_digest
-from producer.datasets.rows import Row
+from contract.study import Columns
+from producer.datasets.rows import Row, near_miss
+
+_REQUIRED = ("id", "question", "choices", "target")
 
 
 def item_from_row(dataset: str, row: Row) -> Item:
@@ -18,3 +23,35 @@ def item_from_row(dataset: str, row: Row) -> Item:
         cluster=row.optional_text("cluster") or (canonical_digest(context)[:16] if context else source_id),
         language=row.optional_text("language"),
     )
+
+
+def with_our_names(row: Row, columns: Columns) -> Row:
+    """The row by our names. A column that the study file names must be there, so that none is misspelt unseen."""
+    values = dict(row.values)
+    names: dict[str, str] = {}
+    for field in Columns.model_fields:
+        written = getattr(columns, field)
+        if written is None and field not in _REQUIRED:
+            continue
+        sources = (written,) if isinstance(written, str) else written or (field,)
+        for source in sources:
+            if source not in row.values:
+                raise row.refuse(source, _missing(row, field, source, named=written is not None))
+        names[field] = " and ".join(sources)
+        if len(sources) == 1:
+            values[field] = row.values[sources[0]]
+        else:
+            values[field] = [row.values[source] for source in sources]
+            names |= {f"{field}[{number}]": source for number, source in enumerate(sources)}
+    return replace(row, values=values, names=names)
+
+
+def _missing(row: Row, field: str, source: str, *, named: bool) -> str:
+    problem = "is missing"
+    if field == "target":
+        problem += f"; write {'empty cells' if row.cells else 'null'} where no choice is right"
+    problem += near_miss(source, row.values)
+    if named:
+        return f"{problem}; columns.{field} of the study file names it; {row.has}"
+    other = "[NAME, NAME]" if field == "choices" and row.cells else "NAME"
+    return f"{problem}; {row.has}; if it has another name: columns: {{{field}: {other}}}"

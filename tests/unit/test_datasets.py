@@ -60,7 +60,8 @@ def without(row: dict[str, Any], field: str) -> dict[str, Any]:
             SECOND | {"context": "\udc00"}, "context", "half a surrogate pair", id="half a surrogate, context"
         ),
         pytest.param(SECOND | {"language": 1}, "language", "must be text", id="number as language"),
-        pytest.param(without(SECOND, "choices"), "choices", "must be a list of texts, not None", id="no choices"),
+        pytest.param(without(SECOND, "choices"), "choices", "is missing; the row has", id="no choices"),
+        pytest.param(SECOND | {"choices": None}, "choices", "must be a list of texts, not None", id="null as choices"),
         pytest.param(SECOND | {"choices": "ab"}, "choices", "must be a list of texts, not 'ab'", id="text as choices"),
         pytest.param(SECOND | {"choices": ["a", 1]}, "choices[1]", "must be text, not 1", id="number as choice"),
         pytest.param(SECOND | {"choices": ["a", " "]}, "choices[1]", "is empty", id="blank choice"),

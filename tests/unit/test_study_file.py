@@ -176,7 +176,7 @@ def refusal(path: Path) -> InputError:
             {"datasets": [CAPITALS | {"loader": "item"}]},
             "  loader: item",
             "datasets[0].loader",
-            "must be 'items' or 'uncertainty', not 'item'",
+            "must be 'items', 'uncertainty' or 'squad_it', not 'item'",
             id="unknown loader",
         ),
         pytest.param(

@@ -1,0 +1,38 @@
+"""Where a data file is: paths as a study file writes them, with variables filled from the environment."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+_VARIABLE = re.compile(r"\$\{([^{}]*)(\}?)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def locate(written: str, folder: Path, environment: Mapping[str, str]) -> Path:
+    """The path that `written` means: beside the study file, which stands in `folder`.
+
+    What begins with a variable is meant as a person means a path on the command line: from where they are. KeyError
+    names a variable that is not set or empty; ValueError says how a variable is written.
+    """
+    filled = _VARIABLE.sub(lambda match: _value(match, environment), written)
+    return Path(filled) if _VARIABLE.match(written) else folder / filled
+
+
+def unusable(path: Path) -> str | None:
+    """Why `path` is no file that can be opened, None if it may be one."""
+    try:
+        if path.is_file():
+            return None
+        return f"{path} is a folder, not a file" if path.is_dir() else f"there is no file {path}"
+    except OSError as error:
+        return f"{str(path)[:200]} cannot be read: {error.strerror}"
+
+
+def _value(match: re.Match[str], environment: Mapping[str, str]) -> str:
+    name, end = match.groups()
+    if not end or not _NAME.fullmatch(name):
+        raise ValueError(f"{match.group()!r} is no variable; write ${{NAME}}, with letters, digits and _ in its name")
+    value = environment.get(name)
+    if not value:
+        raise KeyError(name)
+    return value

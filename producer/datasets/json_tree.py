@@ -1,0 +1,63 @@
+"""A JSON document by its places: every value knows where it stands, for messages like data[3].paragraphs[7]."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from contract.errors import InputError
+from producer.datasets.files import decode, open_data
+from producer.datasets.json_rows import parse_json
+from producer.datasets.rows import checked_text, listed, near_miss
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A value and its place, which is empty for the document itself. `named` is put before what is wrong with it."""
+
+    path: Path
+    value: object
+    place: str = ""
+    named: str = ""
+
+    def refuse(self, field: str, problem: str) -> InputError:
+        """The error that says what is wrong with the value, or with the field of it that is not empty."""
+        place = f"{self.place}.{field}" if self.place and field else self.place or field
+        return InputError(self.path, f"{self.named}{problem}", field=place or None)
+
+    def entries(self, key: str) -> list["Node"]:
+        """What the list under `key` holds."""
+        value = self._under(key)
+        if not isinstance(value, list):
+            raise self.refuse(key, f"must be a list, not {value!r:.80}")
+        at = f"{self.place}.{key}" if self.place else key
+        return [
+            Node(path=self.path, value=entry, place=f"{at}[{number}]", named=self.named)
+            for number, entry in enumerate(value)
+        ]
+
+    def text(self, key: str) -> str:
+        """The text under `key`."""
+        return checked_text(self._under(key), lambda problem: self.refuse(key, problem))
+
+    def maybe_blank(self, key: str) -> str | None:
+        """The text under `key`, None where it has nothing but white space."""
+        value = self._under(key)
+        return None if isinstance(value, str) and not value.strip() else self.text(key)
+
+    def _under(self, key: str) -> object:
+        if not isinstance(self.value, dict):
+            raise self.refuse("", f"must be a JSON object with {key}, not {self.value!r:.80}")
+        if key not in self.value:
+            raise self.refuse(key, f"is missing{near_miss(key, self.value)}; there is {listed(self.value)}")
+        return self.value[key]
+
+
+def read_tree(path: Path) -> Node:
+    """The document in `path`, plain or packed."""
+    with open_data(path) as file:
+        text = decode(path, file.read())
+    if not text.strip():
+        raise InputError(path, "the file is empty")
+    try:
+        return Node(path=path, value=parse_json(text))
+    except ValueError as error:
+        raise InputError(path, f"not one JSON document: {error}") from None

@@ -1,0 +1,92 @@
+"""What pydantic finds wrong with a study file, as one line that says what would be right."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic_core import ErrorDetails
+
+from contract.errors import InputError
+from contract.study import Spec, Study
+from producer.yaml_lines import FieldPath, YamlDocument, print_path
+
+
+def refusal(path: Path, document: YamlDocument, errors: list[ErrorDetails]) -> InputError:
+    """The first error as one message, a misspelt field before what is missing for it; the others are counted."""
+    errors = [error for error in errors if not _follows_from_another(error, errors)]
+    errors.sort(key=lambda error: error["type"] != "extra_forbidden")
+    error = errors[0]
+    field = _without_tags(error["loc"])
+    problem = _problem(error, field)
+    if len(errors) > 1:
+        problem += f" (and {len(errors) - 1} more to mend)"
+    return InputError(path, problem, line=document.line_of(field), field=print_path(field) or None)
+
+
+def _follows_from_another(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
+    """Whether a list only counts as too short because an entry in it is wrong."""
+    place = error["loc"]
+    inside = (other["loc"][: len(place)] == place for other in errors if other is not error)
+    return error["type"] == "too_short" and any(inside)
+
+
+def _problem(error: ErrorDetails, field: FieldPath) -> str:
+    match error["type"]:
+        case "extra_forbidden":
+            return f"unknown field{_hint(str(field[-1]), _fields_around(error['loc']))}"
+        case "missing":
+            return "is missing"
+        case "literal_error":
+            return f"must be {error['ctx']['expected']}, not {error['input']!r}"
+        case "union_tag_invalid":
+            known = [tag.strip().strip("'") for tag in error["ctx"]["expected_tags"].split(",")]
+            return f"unknown provider {error['ctx']['tag']!r}{_hint(error['ctx']['tag'], known)}"
+        case "union_tag_not_found":
+            return "provider is missing: openai or simulated"
+        case "tuple_type":
+            return f"must be a list, not {error['input']!r:.80}"
+        case "model_type" | "model_attributes_type":
+            return f"must be a mapping of fields, not {error['input']!r:.80}"
+        case _:
+            message = error["msg"].removeprefix("Value error, ")
+            message = message[0].lower() + message[1:]
+            # What stands in these may be a key that does not belong there.
+            hidden = field and field[-1] in ("base_url", "api_key_env")
+            quotes = "; put it in quotes" if error["type"] == "string_type" and _is_scalar(error["input"]) else ""
+            return message if hidden else f"{message}; found {str(error['input'])[:80]!r}{quotes}"
+
+
+def _is_scalar(value: object) -> bool:
+    """Whether YAML took what may have been meant as text for something else: no, 1.0, 2026-01-01."""
+    return value is not None and not isinstance(value, list | dict)
+
+
+def _hint(found: str, known: list[str]) -> str:
+    near = get_close_matches(found, known, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(known)}"
+
+
+def _without_tags(place: tuple[int | str, ...]) -> FieldPath:
+    """The field's path as it stands in the file: pydantic puts the provider after the number of a model."""
+    return place[:2] + place[3:] if len(place) > 2 and place[0] == "models" else place
+
+
+def _fields_around(place: tuple[int | str, ...]) -> list[str]:
+    """The fields that are known where an unknown one was found."""
+    spec: type[Spec] = Study
+    for part in place[:-1]:
+        if isinstance(part, int):
+            continue
+        if part in spec.model_fields:
+            inner = _specs_in(spec.model_fields[part].annotation)
+            spec = inner[0] if inner else spec
+            options = inner
+        else:
+            spec = next(option for option in options if part in str(option.model_fields["provider"].annotation))
+    return list(spec.model_fields)
+
+
+def _specs_in(annotation: Any) -> list[type[Spec]]:  # noqa: ANN401 - typing's own annotations
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        return [annotation]
+    return [found for inner in get_args(annotation) for found in _specs_in(inner)]

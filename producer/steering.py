@@ -1,0 +1,142 @@
+"""Steering a study that is enqueued: pause, resume, cancel, and asking again what did not end well.
+
+All of it is state in Postgres that workers read when they claim and before every call; nothing is revoked in the
+broker. A call in flight ends and is stored.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, Engine, text
+
+from contract.database import postgres_errors
+from contract.errors import UnknownStudyError, UsageError
+from producer.window import LOSSES_POISON
+
+RETRIABLE = ("invalid", "refused", "failed")
+
+_STUDY = text("SELECT id, state FROM study WHERE name = :name FOR UPDATE")
+_NAMES = text("SELECT name FROM study ORDER BY name")
+_VALUES_OF = {
+    "model": text("SELECT DISTINCT model FROM condition WHERE study = :study ORDER BY model"),
+    "dataset": text("SELECT DISTINCT dataset FROM condition WHERE study = :study ORDER BY dataset"),
+}
+_SET_STUDY = text("UPDATE study SET state = :state WHERE id = :study")
+_SET_MODEL = text("UPDATE condition SET state = :state WHERE study = :study AND model = :model")
+_UNQUEUE = text("""
+    UPDATE job SET state = 'pending', lease_until = NULL FROM condition
+    WHERE job.study = :study AND job.state = 'queued' AND condition.id = job.condition
+      AND (CAST(:model AS text) IS NULL OR condition.model = :model)
+""")
+_CLEAR_STOPS = text("""
+    DELETE FROM stop WHERE study = :study AND (CAST(:model AS text) IS NULL OR queue IN (
+        SELECT queue FROM condition WHERE condition.study = :study AND condition.model = :model))
+""")
+_STILL_HELD = text("SELECT DISTINCT model FROM condition WHERE study = :study AND state <> 'active' ORDER BY model")
+
+_CHOSEN = """
+    SELECT job.id, condition.model, condition.dataset, job.state
+    FROM job JOIN condition ON condition.id = job.condition LEFT JOIN LATERAL (
+        SELECT error_kind FROM attempt WHERE attempt.job = job.id ORDER BY started_at DESC LIMIT 1
+    ) AS last ON true
+    WHERE job.study = :study AND job.planned AND job.state = ANY(:outcomes)
+      AND (CAST(:models AS text[]) IS NULL OR condition.model = ANY(:models))
+      AND (CAST(:datasets AS text[]) IS NULL OR condition.dataset = ANY(:datasets))
+      AND (CAST(:kinds AS text[]) IS NULL OR
+           CASE WHEN job.losses > :poison THEN 'poison' ELSE last.error_kind END = ANY(:kinds))
+"""
+_COUNT_CHOSEN = text(f"""
+    SELECT model, dataset, state AS outcome, count(*) AS jobs FROM ({_CHOSEN}) AS chosen
+    GROUP BY model, dataset, state ORDER BY model, dataset, state
+""")  # noqa: S608 - only constants of this module
+_REOPEN = text(f"""
+    UPDATE job SET state = 'pending', round = round + 1, losses = 0, not_before = NULL, finished_at = NULL,
+        answer = NULL, counted_attempt = NULL
+    FROM ({_CHOSEN}) AS chosen WHERE job.id = chosen.id
+""")  # noqa: S608
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which finished jobs to ask again; None means any."""
+
+    outcomes: tuple[str, ...]
+    kinds: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    datasets: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """How many jobs of one model and dataset with one outcome were chosen."""
+
+    model: str
+    dataset: str
+    outcome: str
+    jobs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steered:
+    """The state a study or one of its models was put into; `still_held` names models that stand still by themselves."""
+
+    state: str
+    still_held: tuple[str, ...]
+
+
+def retry(engine: Engine, study: str, selection: Selection, *, dry_run: bool) -> list[Chosen]:
+    """Put the chosen jobs back to pending in a new round; their attempts stay. A dry run only counts them."""
+    with postgres_errors(engine), engine.begin() as connection:
+        study_id, _ = _find(connection, study)
+        _check_values(connection, study_id, "model", selection.models)
+        _check_values(connection, study_id, "dataset", selection.datasets)
+        values = {
+            "study": study_id,
+            "outcomes": list(selection.outcomes),
+            "models": _listed(selection.models),
+            "datasets": _listed(selection.datasets),
+            "kinds": _listed(selection.kinds),
+            "poison": LOSSES_POISON,
+        }
+        chosen = [Chosen(**row) for row in connection.execute(_COUNT_CHOSEN, values).mappings()]
+        if not dry_run:
+            connection.execute(_REOPEN, values)
+    return chosen
+
+
+def steer(
+    engine: Engine, study: str, state: Literal["active", "paused", "cancelled"], *, model: str | None = None
+) -> Steered:
+    """Pause, resume or cancel a study or one model of it. What was queued goes back to pending at once."""
+    with postgres_errors(engine), engine.begin() as connection:
+        study_id, before = _find(connection, study)
+        if before == "cancelled" and (state == "paused" or model is not None):
+            raise UsageError(f"the study {study} is cancelled; `bothways resume {study}` takes it up again")
+        if model is None:
+            connection.execute(_SET_STUDY, {"study": study_id, "state": state})
+        else:
+            _check_values(connection, study_id, "model", (model,))
+            connection.execute(_SET_MODEL, {"study": study_id, "state": state, "model": model})
+        scope = {"study": study_id, "model": model}
+        connection.execute(_CLEAR_STOPS if state == "active" else _UNQUEUE, scope)
+        held = tuple(connection.execute(_STILL_HELD, {"study": study_id}).scalars())
+    return Steered(state=state, still_held=held)
+
+
+def _find(connection: Connection, study: str) -> tuple[int, str]:
+    row = connection.execute(_STUDY, {"name": study}).one_or_none()
+    if row is None:
+        known = ", ".join(connection.execute(_NAMES).scalars()) or "none yet"
+        raise UnknownStudyError(f"no study {study!r} in the database; known: {known}")
+    return row.id, row.state
+
+
+def _check_values(connection: Connection, study: int, column: str, values: tuple[str, ...] | None) -> None:
+    known = list(connection.execute(_VALUES_OF[column], {"study": study}).scalars())
+    for value in values or ():
+        if value not in known:
+            raise UsageError(f"the study has no {column} {value!r}; it has: {', '.join(known)}")
+
+
+def _listed(values: tuple[str, ...] | None) -> list[str] | None:
+    return None if values is None else list(values)
