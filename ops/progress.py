@@ -1,28 +1,39 @@
 """How far a study is, read from row counts and nothing else."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, Row, text
 
 from contract.database import postgres_errors
 from contract.errors import UnknownStudyError
+from contract.study import Study
 from contract.tables import FINISHED_STATES
 
 WORKER_SEEN_S = 30
 
 _STUDY = text("SELECT id, name, state, revision FROM study WHERE name = :name")
+_SPEC = text("""
+    SELECT spec FROM study_revision JOIN study ON study.id = study_revision.study
+    WHERE study.name = :name ORDER BY study_revision.revision DESC LIMIT 1
+""")
 _NAMES = text("SELECT name FROM study ORDER BY name")
 _COUNTS = text("""
-    SELECT condition.model, condition.dataset, job.state, job.planned, count(*) AS jobs, min(job.position) AS place
+    SELECT condition.model, condition.dataset, condition.queue, job.state, job.planned, count(*) AS jobs,
+           min(job.position) AS place, count(*) FILTER (WHERE job.not_before > now()) AS later,
+           extract(epoch FROM min(job.not_before) FILTER (WHERE job.not_before > now()) - now())::float AS next_s
     FROM job JOIN condition ON condition.id = job.condition WHERE job.study = :study
-    GROUP BY condition.model, condition.dataset, job.state, job.planned ORDER BY place
+    GROUP BY condition.model, condition.dataset, condition.queue, job.state, job.planned ORDER BY place
 """)
 _WAITING = text("""
-    SELECT unfinished.queue, stop.reason, EXISTS (
+    SELECT unfinished.queue, unfinished.activity, stop.reason, EXISTS (
         SELECT FROM worker_heartbeat
         WHERE queues ? unfinished.queue AND seen_at > now() - make_interval(secs => :seen)) AS served
-    FROM (SELECT DISTINCT queue FROM job WHERE study = :study AND planned
-          AND state IN ('pending', 'queued', 'running')) AS unfinished
+    FROM (SELECT condition.queue, max(condition.state) AS activity
+          FROM job JOIN condition ON condition.id = job.condition
+          WHERE job.study = :study AND job.planned AND job.state IN ('pending', 'queued', 'running')
+          GROUP BY condition.queue) AS unfinished
     LEFT JOIN stop ON stop.study = :study AND stop.queue = unfinished.queue ORDER BY unfinished.queue
 """)
 _HELD = text("""
@@ -42,11 +53,17 @@ _FAULTS = text("""
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """The planned jobs of one model on one dataset, by state."""
+    """The planned jobs of one model on one dataset, by state.
+
+    `later` of the pending ones wait for an instant of their own, the first of them for `next_s` seconds.
+    """
 
     model: str
     dataset: str
     jobs: dict[str, int]
+    queue: str = ""
+    later: int = 0
+    next_s: float | None = None
 
     @property
     def planned(self) -> int:
@@ -61,18 +78,26 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """A queue with unfinished jobs: why it was stopped, if it was, and whether a living worker serves it."""
+    """A queue with unfinished jobs: why it was stopped, if it was, whether it is paused, and whether it is served."""
 
     queue: str
     stopped: str | None
     served: bool
+    activity: str = "active"
 
     @property
     def reason(self) -> str | None:
         """Why nothing moves here; None if something can."""
+        if self.activity != "active":
+            return f"{self.queue} is {self.activity}"
         if self.stopped:
             return f"{self.queue} was stopped: {self.stopped}"
         return None if self.served else f"no worker serves {self.queue}"
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether it will stand still until somebody does something, so that waiting for a worker is in vain."""
+        return self.activity != "active" or self.stopped is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +140,13 @@ class Progress:
         """Jobs that have their result."""
         return sum(cell.finished for cell in self.cells)
 
+    def why_held(self, cell: Cell) -> str | None:
+        """Why none of the cell's unfinished jobs can move; None if some can, or if there are none."""
+        if self.state != "active":
+            return f"the study is {self.state}"
+        reasons = [waiting.reason for waiting in self.waiting if waiting.queue == cell.queue]
+        return reasons[0] if reasons and cell.finished < cell.planned else None
+
     @property
     def done(self) -> bool:
         """Whether every planned job has its result."""
@@ -125,6 +157,12 @@ def study_names(engine: Engine) -> list[str]:
     """The studies that the database knows."""
     with postgres_errors(engine), engine.connect() as connection:
         return list(connection.execute(_NAMES).scalars())
+
+
+def read_study_spec(engine: Engine, name: str) -> Study:
+    """The study as its newest revision has it; the study must be there."""
+    with postgres_errors(engine), engine.connect() as connection:
+        return Study.model_validate_json(json.dumps(connection.execute(_SPEC, {"name": name}).scalar_one()))
 
 
 def read_progress(engine: Engine, name: str) -> Progress:
@@ -140,18 +178,31 @@ def read_progress(engine: Engine, name: str) -> Progress:
         workers = connection.execute(_WORKERS, scope).scalar_one()
         next_lease_ends_s = connection.execute(_HELD, scope).scalar_one()
         faults = connection.execute(_FAULTS, scope).mappings().all()
-    cells: dict[tuple[str, str], dict[str, int]] = {}
-    for row in counts:
-        if row.planned:
-            cells.setdefault((row.model, row.dataset), {})[row.state] = row.jobs
     return Progress(
         study=study.name,
         state=study.state,
         revision=study.revision,
-        cells=tuple(Cell(model=model, dataset=dataset, jobs=jobs) for (model, dataset), jobs in cells.items()),
+        cells=_cells([row for row in counts if row.planned]),
         unplanned=sum(row.jobs for row in counts if not row.planned),
-        waiting=tuple(Waiting(queue=row.queue, stopped=row.reason, served=row.served) for row in waiting),
+        waiting=tuple(
+            Waiting(queue=row.queue, stopped=row.reason, served=row.served, activity=row.activity) for row in waiting
+        ),
         workers=workers,
         next_lease_ends_s=next_lease_ends_s,
         faults=tuple(Fault(**row) for row in faults),
     )
+
+
+def _cells(rows: list[Row[Any]]) -> tuple[Cell, ...]:
+    cells: dict[tuple[str, str], Cell] = {}
+    for row in rows:
+        key = row.model, row.dataset
+        cell = cells.get(key) or Cell(model=row.model, dataset=row.dataset, queue=row.queue, jobs={})
+        pending = row.state == "pending" and row.later
+        cells[key] = replace(
+            cell,
+            jobs=cell.jobs | {row.state: row.jobs},
+            later=row.later if pending else cell.later,
+            next_s=row.next_s if pending else cell.next_s,
+        )
+    return tuple(cells.values())

@@ -65,7 +65,7 @@ def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -
         loglevel="INFO",
         without_gossip=True,
         without_mingle=True,
-        without_heartbeat=True,
+        heartbeat_interval=30,  # so that monitors see a worker that has nothing to do
         task_events=True,
     )
     worker.start()

@@ -4,7 +4,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import services, studies
+from ops.cli import services, steer, studies
 from ops.cli.terminal import Exit, err
 
 app = typer.Typer(
@@ -14,9 +14,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (
+    studies.init,
     studies.run,
     studies.status,
+    studies.show,
     studies.report,
+    steer.retry,
+    steer.pause,
+    steer.resume,
+    steer.cancel,
     services.up,
     services.demo,
     services.worker,

@@ -24,9 +24,10 @@ Provider = Annotated[list[str] | None, typer.Option(help="Serve only this provid
 def up(slots: Slots = 4) -> None:
     """Run the embedded stack in the foreground: Postgres, Valkey, a small model, workers, dispatcher. Ctrl-C stops it.
 
-    State is kept in .bothways, or in the folder that BOTHWAYS_STATE names.
+    State is kept in .bothways, or in the folder that BOTHWAYS_STATE names. Where Flower is installed, it shows the
+    bundles in a browser: read-only, with a password.
     """
-    from ops.cli.stack import embedded_stack, raise_if_a_child_died
+    from ops.cli.stack import embedded_stack, monitor, raise_if_a_child_died
     from producer.dispatch import Dispatcher
 
     stopping = _stop_on_signals()
@@ -35,8 +36,10 @@ def up(slots: Slots = 4) -> None:
         dispatching = threading.Thread(target=dispatcher.run, args=(stopping,), daemon=True)
         dispatching.start()
         err.print(f"the stack is up on {state_folder()}; in another terminal: bothways run STUDY.yaml --wait")
-        while not stopping.wait(1.0):
-            raise_if_a_child_died(stack)
+        with monitor(state_folder(), stack) as where:
+            err.print(where, markup=False)
+            while not stopping.wait(1.0):
+                raise_if_a_child_died(stack)
         err.print("stopping: calls in flight end, the rest is kept for the next start")
         dispatching.join(timeout=5)
 

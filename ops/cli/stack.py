@@ -3,13 +3,14 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from contract.errors import StackError
 from contract.settings import Settings, load_settings
 from ops.cli.connect import Connected, connect
 from ops.local.stack import LocalStack
+from ops.monitoring.flower import USER, password_path, start_flower
 from ops.schema import migrate
 
 WORKER_GRACE_S = 20
@@ -29,6 +30,21 @@ def embedded_stack(state: Path, *, slots: int, providers: tuple[str, ...]) -> It
             yield stack, connected
         finally:
             connected.engine.dispose()
+
+
+@contextmanager
+def monitor(state: Path, stack: LocalStack) -> Iterator[str]:
+    """Flower beside the stack until the block ends; yields the line that tells where it is, or why there is none.
+
+    The stack works without it: a Flower that is not installed, does not start or ends by itself stops nothing.
+    """
+    with ExitStack() as running:
+        try:
+            flower = running.enter_context(start_flower(state, _environment(stack)))
+            line = f"Flower shows the bundles at {flower.url}: user {USER}, password in {password_path(state)}"
+        except (StackError, OSError) as error:
+            line = f"no Flower: {error}"
+        yield line
 
 
 def raise_if_a_child_died(stack: LocalStack) -> None:

@@ -1,4 +1,4 @@
-"""Commands about studies: run one, look at it, measure it."""
+"""Commands about studies: begin one, run it, look at it, measure it."""
 
 import json
 from dataclasses import asdict
@@ -8,28 +8,52 @@ from typing import Annotated, Any
 
 import typer
 
+from contract.errors import UsageError
 from ops.cli.connect import Connected, connect
-from ops.cli.follow import Pace, render, stuck_reasons
+from ops.cli.follow import stuck_reasons, watch
+from ops.cli.names import Json, OneModel, StudyFile, StudyName, study_name
 from ops.cli.terminal import err, out, text_width
-from ops.progress import Progress, read_progress, study_names
+from ops.cli.view import Pace, render
+from ops.progress import Progress, read_progress, read_study_spec, study_names
 
-StudyFile = Annotated[Path, typer.Argument(help="The study file (YAML).", show_default=False)]
-StudyName = Annotated[str, typer.Argument(help="A study's name, or its file.", show_default=False)]
+DataPaths = Annotated[
+    list[str] | None,
+    typer.Option("--data", metavar="NAME=PATH", help="Where the file of a dataset is; may be repeated."),
+]
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to; made if it is not there.")] = Path(),
+) -> None:
+    """Write a commented study file and a three-row data file that run as they are.
+
+    \b
+    bothways init my-study
+    bothways run my-study/study.yaml --wait
+    """
+    from producer.starter import write_starter
+
+    for path in write_starter(folder):
+        out.print(str(path), markup=False)
+    err.print(f"next: bothways up, and in another terminal: bothways run {folder / 'study.yaml'} --wait", markup=False)
 
 
 def run(
     study: StudyFile,
     wait: Annotated[bool, typer.Option("--wait", help="Follow to the end; dispatch if nobody else does.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first items of each dataset.")] = None,
+    data: DataPaths = None,
 ) -> None:
     """Plan a study and enqueue what is new; running it again adds nothing.
 
+    \b
     bothways run studies/demo.yaml --wait
+    bothways run studies/squad_it_low.yaml --limit 40 --data squad-it-low=SQuAD_it-test.json.gz --wait
     """
     from ops.cli.study import enqueue_study, follow_study
     from producer.study_file import read_study
 
-    loaded = read_study(study, limit=limit)
+    loaded = read_study(study, limit=limit, data=_data_paths(data))
     connected = connect()
     enqueue_study(connected, loaded)
     if wait:
@@ -42,11 +66,22 @@ def status(
     study: Annotated[
         str | None, typer.Argument(help="A study's name or file; all without it.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    watching: Annotated[bool, typer.Option("--watch", help="Go on showing it until it is done.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Show how far a study is: by model and dataset, what failed and why, what waits and for what."""
+    """Show how far a study is: by model and dataset, what failed and why, what waits and for what.
+
+    \b
+    bothways status demo --watch
+    bothways status --json
+    """
+    if watching and as_json:
+        raise UsageError("--watch is for people and --json for programs; give one of them")
     connected = connect()
-    names = [_study_name(study)] if study else study_names(connected.engine)
+    names = [study_name(study)] if study else study_names(connected.engine)
+    if watching and names:
+        watch(connected.engine, names)
+        return
     found = [read_progress(connected.engine, name) for name in names]
     if as_json:
         out.print_json(json.dumps([_progress_json(progress) for progress in found]))
@@ -54,11 +89,32 @@ def status(
     if not found:
         err.print("no study yet: bothways run STUDY.yaml")
     for progress in found:
-        out.print(render(progress, Pace()))
-        for fault in progress.faults:
-            out.print(f"  failed: {fault.jobs:,} x {fault.kind}: {fault.message or ''}", markup=False)
-        if progress.unplanned:
-            out.print(f"  {progress.unplanned:,} jobs are no longer planned; they are kept and count nowhere")
+        _print_status(progress)
+
+
+def show(
+    study: StudyName,
+    item: Annotated[str, typer.Argument(help="The item's id in its data file.", show_default=False)],
+    model: OneModel = None,
+    as_json: Json = False,
+) -> None:
+    """Show one item whole: both orders side by side, prompts as sent, every attempt, how it was read and why.
+
+    \b
+    bothways show demo it-01
+    bothways show demo it-01 --model SmolLM2-135M --json
+    """
+    from ops.cli.show import render_item
+    from ops.inspection import read_item
+
+    name = study_name(study)
+    connected = connect()
+    read_progress(connected.engine, name)
+    jobs = read_item(connected.engine, name, item, model=model)
+    if as_json:
+        out.print_json(json.dumps([asdict(job) for job in jobs], default=str))
+    else:
+        out.print(render_item(jobs), width=text_width())
 
 
 def report(
@@ -66,12 +122,17 @@ def report(
     out_dir: Annotated[Path | None, typer.Option("--out", help="The folder; report/STUDY if left out.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Measure what is there: accuracy by slot, PF, PC with intervals and counts, as text, CSV and JSON."""
-    name = _study_name(study)
+    """Measure what is there: tables and figures with intervals and counts, as text, CSV, JSON, LaTeX, pictures, HTML.
+
+    \b
+    bothways report demo --out report/demo
+    """
+    name = study_name(study)
     write_study_report(connect(), name, out_dir or Path("report") / name, as_json=as_json)
 
 
 def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_json: bool = False) -> None:
+    """Load, measure and write the report of `study`; its text goes to standard output."""
     from analysis.load import load_results
     from analysis.report import write_report
 
@@ -84,21 +145,31 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
         "finished": progress.finished,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    files = write_report(results, out_dir, study=origin, width=text_width())
+    note = read_study_spec(connected.engine, study).title_note
+    files = write_report(results, out_dir, study=origin, width=text_width(), title_note=note)
     if as_json:
         out.print_json((out_dir / "report.json").read_text(encoding="utf-8"))
     else:
         out.print(files.text, markup=False)
-    err.print(f"report: {', '.join(str(path) for path in files.paths)}", markup=False)
+    err.print(f"report: {len(files.paths)} files in {out_dir}; open {out_dir / 'index.html'}", markup=False)
 
 
-def _study_name(study: str) -> str:
-    """The name behind what a person typed: a name as it is, a study file by what it says."""
-    if not study.endswith((".yaml", ".yml")):
-        return study
-    from producer.study_file import study_name
+def _print_status(progress: Progress) -> None:
+    out.print(render(progress, Pace()))
+    for fault in progress.faults:
+        out.print(f"  failed: {fault.jobs:,} x {fault.kind}: {fault.message or ''}", markup=False)
+    if progress.unplanned:
+        out.print(f"  {progress.unplanned:,} jobs are no longer planned; they are kept and count nowhere")
 
-    return study_name(Path(study))
+
+def _data_paths(data: list[str] | None) -> dict[str, Path]:
+    paths = {}
+    for entry in data or ():
+        name, separator, path = entry.partition("=")
+        if not (name and separator and path):
+            raise UsageError(f"--data takes NAME=PATH, with the dataset's name; not {entry!r}")
+        paths[name] = Path(path)
+    return paths
 
 
 def _progress_json(progress: Progress) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """How commands speak: results to standard output, everything else to standard error, and how they end."""
 
+import sys
 from enum import IntEnum
 
 from rich.console import Console
 
 PIPE_WIDTH = 100
 
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -23,4 +24,4 @@ class Exit(IntEnum):
 
 def text_width() -> int:
     """How wide a table may be: the terminal's width, at most 120; in a pipe, a width that suits files."""
-    return min(out.width, 120) if out.is_terminal else PIPE_WIDTH
+    return min(out.width, 120)

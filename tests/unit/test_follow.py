@@ -1,11 +1,13 @@
 """What a person reads while a study runs: how far, how fast, and why nothing moves."""
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from ops.cli.follow import Pace, print_duration, render, stuck_reasons, summary
+from ops.cli.follow import stuck_reasons
+from ops.cli.view import Pace, print_duration, render, summary, waiting_lines
 from ops.progress import Cell, Progress, Waiting
 
 STOPPED = Waiting(queue="openai.small", stopped="HTTP 401: wrong key", served=True)
@@ -17,7 +19,8 @@ def progress(
     *waiting: Waiting, state: str = "active", workers: int = 0, held_s: float | None = None, **jobs: int
 ) -> Progress:
     """A study with one cell."""
-    cells = (Cell(model="sim", dataset="capitals", jobs=jobs),) if jobs else ()
+    queue = waiting[0].queue if waiting else "simulated.sim"
+    cells = (Cell(model="sim", dataset="capitals", queue=queue, jobs=jobs),) if jobs else ()
     return Progress(
         study="trial",
         state=state,
@@ -31,11 +34,11 @@ def progress(
     )
 
 
-def paced(*looks: tuple[float, int]) -> Pace:
-    """A pace after these looks: when, and how many jobs were finished."""
+def paced(*looks: tuple[float, int], planned: int = 2000) -> Pace:
+    """A pace after these looks: when, and how many of the planned jobs were finished."""
     pace = Pace()
     for now, finished in looks:
-        pace.note(now, finished)
+        pace.note(now, progress(answered=finished, pending=planned - finished))
     return pace
 
 
@@ -109,13 +112,14 @@ def test_a_duration_is_printed_as_people_say_it(seconds: float, printed: str) ->
     ],
 )
 def test_the_pace_is_what_was_finished_in_the_last_half_minute(pace: Pace, rate: float | None) -> None:
-    assert pace.rate == rate
+    assert pace.rate() == rate
+    assert pace.rate(Cell(model="sim", dataset="capitals", jobs={})) == rate
 
 
 def test_time_left_follows_from_the_pace_and_is_unknown_without_one() -> None:
-    assert paced((0, 0), (10, 20)).time_left_s(100) == 50.0
-    assert paced((0, 0)).time_left_s(100) is None
-    assert Pace().time_left_s(100) is None
+    assert paced((0, 0), (10, 20), planned=120).time_left_s() == 50.0
+    assert paced((0, 0), planned=120).time_left_s() is None
+    assert Pace().time_left_s() is None
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,8 @@ def test_time_left_follows_from_the_pace_and_is_unknown_without_one() -> None:
         pytest.param(
             progress(MOVING, answered=1200, invalid=30, refused=2, failed=1, pending=700, queued=60, running=7),
             paced((0, 1033), (10, 1233)),
-            "trial: 1,233 of 2,000 jobs (1,200 answered, 30 invalid, 2 refused, 1 failed); 20.0 jobs/s, 38 s left",
+            "trial: 1,233 of 2,000 jobs (1,200 answered, 30 invalid, 2 refused, 1 failed); 20.0 jobs/s, 38 s left, "
+            "workers seen: 0",
             id="on its way",
         ),
         pytest.param(
@@ -167,6 +172,34 @@ def test_a_single_look_is_enough_to_show_an_unfinished_study() -> None:
 def test_the_table_counts_what_is_to_do_and_says_what_it_waits_for() -> None:
     text = shown(progress(UNSERVED, answered=3, invalid=1, queued=2, pending=2), paced((0, 4)))
 
-    row = next(line for line in text.splitlines() if "capitals" in line)
+    row = next(line for line in text.splitlines() if "capitals" in line and "waiting" not in line)
     assert row.split() == ["sim", "capitals", "8", "3", "1", "0", "0", "4"]
     assert "waiting: no worker serves openai.large" in text
+
+
+@pytest.mark.parametrize(
+    ("activity", "stopped", "line"),
+    [
+        ("paused", None, "waiting: simulated.sim is paused"),
+        ("cancelled", "wrong key", "waiting: simulated.sim is cancelled"),
+        ("active", "wrong key", "waiting: simulated.sim was stopped: wrong key"),
+    ],
+)
+def test_what_was_stopped_by_hand_is_told_with_its_reason(activity: str, stopped: str | None, line: str) -> None:
+    waiting = Waiting(queue="simulated.sim", stopped=stopped, served=True, activity=activity)
+
+    assert waiting_lines(progress(waiting, pending=2)) == [line]
+    assert waiting.by_hand
+
+
+def test_a_finished_cell_waits_for_nothing_although_its_model_is_paused_elsewhere() -> None:
+    waiting = Waiting(queue="simulated.sim", stopped=None, served=True, activity="paused")
+
+    assert waiting_lines(progress(waiting, answered=2)) == []
+
+
+def test_jobs_that_wait_for_an_instant_of_their_own_are_told_with_it() -> None:
+    cell = Cell(model="sim", dataset="capitals", queue="simulated.sim", jobs={"pending": 3}, later=2, next_s=40.0)
+    found = replace(progress(MOVING), cells=(cell,))
+
+    assert waiting_lines(found) == ["waiting: 2 jobs of sim on capitals for another try, next in 40 s"]

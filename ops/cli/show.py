@@ -1,0 +1,92 @@
+"""How one item looks: both orders side by side, from the prompt as sent to what was read and why."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from contract.orders import letters_for
+from ops.inspection import AttemptSeen, JobSeen
+
+
+def render_item(jobs: Iterable[JobSeen]) -> RenderableType:
+    """The item's jobs by dataset, model and repeat, the orders of each next to each other."""
+    blocks: list[RenderableType] = []
+    for (dataset, model, repeat), group in groupby(jobs, key=lambda job: (job.dataset, job.model, job.repeat)):
+        orders = list(group)
+        first = orders[0]
+        target = first.item["target"]
+        right = (
+            "no choice is right" if target is None else f"right: choice {target + 1}, {first.item['choices'][target]!r}"
+        )
+        heading = f"{first.source_id} on {dataset}, asked of {model}, repeat {repeat}; cluster {first.cluster}; {right}"
+        table = Table.grid(expand=True, padding=(0, 1))
+        for _ in orders:
+            table.add_column(ratio=1, overflow="fold")
+        table.add_row(*(_order(job) for job in orders))
+        blocks += [Text(heading, style="bold"), table]
+    return Group(*blocks)
+
+
+def _order(job: JobSeen) -> RenderableType:
+    parts: list[RenderableType] = []
+    prompt: str | None = None
+    for number, attempt in enumerate(job.attempts, start=1):
+        if attempt.prompt is not None and attempt.prompt != prompt:
+            prompt = attempt.prompt
+            parts += [Text("prompt as sent", style="dim"), Text(prompt), Text("")]
+        parts += [*_attempt(job, number, attempt), Text("")]
+    if not job.attempts:
+        parts.append(Text("not asked yet"))
+    unplanned = "" if job.planned else ", no longer planned"
+    return Panel(Group(*parts), title=Text(f"order {job.variant}: {_result(job)}{unplanned}"), title_align="left")
+
+
+def _result(job: JobSeen) -> str:
+    """The job's state, with the choice behind the letter."""
+    if job.answer is None:
+        return job.state
+    letter = letters_for(len(job.order))[job.order.index(job.answer)]
+    return f"{job.state}, {letter} = choice {job.answer + 1}, {job.item['choices'][job.answer]!r}"
+
+
+def _attempt(job: JobSeen, number: int, attempt: AttemptSeen) -> list[Text]:
+    counted = " (counted)" if attempt.id == job.counted_attempt else ""
+    started = attempt.started_at.astimezone().isoformat(timespec="seconds")
+    lines = [
+        Text(f"attempt {number}, round {attempt.round}: {attempt.outcome}{counted}", style="dim"),
+        *([Text(f"thinking: {attempt.thinking}")] if attempt.thinking else []),
+        *([Text(repr(attempt.completion))] if attempt.completion is not None else []),
+        *([Text(f"{attempt.error_kind}: {attempt.error_message}")] if attempt.error_kind else []),
+        Text(_how_read(job, attempt)),
+        Text(f"{started}, {attempt.latency_ms} ms, seed {attempt.seed}, finish {attempt.finish_reason or 'unknown'}"),
+        Text(_tokens(attempt)),
+        Text(f"answered by {_deployment(attempt)}; worker {attempt.worker}"),
+    ]
+    return [line for line in lines if line.plain]
+
+
+def _how_read(job: JobSeen, attempt: AttemptSeen) -> str:
+    if attempt.reading is None:
+        return ""
+    letters = letters_for(len(job.order))
+    what = (
+        f"letter {letters[job.order.index(attempt.answer)]}"
+        if attempt.answer is not None
+        else f"nothing: {attempt.reason}"
+    )
+    return f"read {what}, by tier {attempt.tier} of {attempt.reading} {attempt.reading_version}"
+
+
+def _tokens(attempt: AttemptSeen) -> str:
+    counts = {"in": attempt.tokens_in, "out": attempt.tokens_out, "from cache": attempt.tokens_cached}
+    return "tokens: " + ", ".join(f"{'unknown' if count is None else count} {what}" for what, count in counts.items())
+
+
+def _deployment(attempt: AttemptSeen) -> str:
+    known: dict[str, Any] = {"at": attempt.endpoint, "version": attempt.server_version}
+    return " ".join([attempt.answered_by or "nobody", *(f"{name} {value}" for name, value in known.items() if value)])

@@ -1,0 +1,113 @@
+"""One item of a study, whole: what was shown in which order, every attempt, what was read and why."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from contract.database import postgres_errors
+from contract.errors import UsageError
+
+_JOBS = text("""
+    SELECT job.id, condition.model, condition.dataset, condition.variant, condition.spec, job.repeat, job.state,
+           job.planned, job.round, job.answer, job.counted_attempt, item.source_id, item.cluster, item.payload
+    FROM job JOIN study ON study.id = job.study JOIN condition ON condition.id = job.condition
+    JOIN item ON item.id = job.item
+    WHERE study.name = :study AND item.source_id = :item
+      AND (CAST(:model AS text) IS NULL OR condition.model = :model)
+    ORDER BY condition.dataset, condition.model, item.id, job.repeat, condition.variant, job.id
+""")
+_ATTEMPTS = text("""
+    SELECT attempt.job, attempt.id, attempt.round, attempt.started_at, attempt.latency_ms, attempt.seed,
+           attempt.outcome, attempt.completion, attempt.completion_length, attempt.thinking, attempt.finish_reason,
+           attempt.tokens_in, attempt.tokens_out, attempt.tokens_cached, attempt.answer, attempt.tier, attempt.reason,
+           attempt.reading, attempt.reading_version, attempt.error_kind, attempt.error_message, attempt.worker,
+           prompt.text AS prompt, deployment.model AS answered_by, deployment.endpoint, deployment.server_version
+    FROM attempt LEFT JOIN prompt ON prompt.digest = attempt.prompt
+    LEFT JOIN deployment ON deployment.id = attempt.deployment
+    WHERE attempt.job = ANY(:jobs) ORDER BY attempt.job, attempt.started_at
+""")
+_SOME_ITEMS = text("""
+    SELECT DISTINCT item.source_id FROM job JOIN study ON study.id = job.study JOIN item ON item.id = job.item
+    WHERE study.name = :study ORDER BY item.source_id LIMIT 5
+""")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptSeen:
+    """One attempt as its row holds it; `prompt` is the exact text that was sent."""
+
+    id: str
+    round: int
+    started_at: datetime
+    latency_ms: int
+    seed: int | None
+    prompt: str | None
+    outcome: str
+    completion: str | None
+    completion_length: int | None
+    thinking: str | None
+    finish_reason: str | None
+    tokens_in: int | None
+    tokens_out: int | None
+    tokens_cached: int | None
+    answer: int | None
+    tier: str | None
+    reason: str | None
+    reading: str | None
+    reading_version: int | None
+    error_kind: str | None
+    error_message: str | None
+    answered_by: str | None
+    endpoint: str | None
+    server_version: str | None
+    worker: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSeen:
+    """One job of the item: its order (choice indexes as shown), its result, its attempts."""
+
+    id: int
+    model: str
+    dataset: str
+    variant: str
+    order: tuple[int, ...]
+    repeat: int
+    state: str
+    planned: bool
+    round: int
+    answer: int | None
+    counted_attempt: str | None
+    source_id: str
+    cluster: str
+    item: dict[str, Any]
+    attempts: tuple[AttemptSeen, ...]
+
+
+def read_item(engine: Engine, study: str, item: str, *, model: str | None = None) -> list[JobSeen]:
+    """The jobs of the item `item` (its id in the data file), each with every attempt; UsageError if there is none."""
+    with postgres_errors(engine), engine.connect() as connection:
+        rows = connection.execute(_JOBS, {"study": study, "item": item, "model": model}).mappings().all()
+        if not rows:
+            some = ", ".join(connection.execute(_SOME_ITEMS, {"study": study}).scalars()) or "none"
+            raise UsageError(
+                f"no item {item!r}{f' asked of {model}' if model else ''} in {study}; items are: {some} ..."
+            )
+        found = connection.execute(_ATTEMPTS, {"jobs": [row["id"] for row in rows]}).mappings()
+        attempts: dict[int, list[AttemptSeen]] = {}
+        for row in found:
+            values = {name: value for name, value in row.items() if name != "job"}
+            attempts.setdefault(row["job"], []).append(AttemptSeen(**values | {"id": str(row["id"])}))
+    return [
+        JobSeen(
+            **{name: row[name] for name in ("id", "model", "dataset", "variant", "repeat", "state", "planned")},
+            **{name: row[name] for name in ("round", "answer", "source_id", "cluster")},
+            order=tuple(row["spec"]["variant"]["order"]),
+            counted_attempt=None if row["counted_attempt"] is None else str(row["counted_attempt"]),
+            item=row["payload"],
+            attempts=tuple(attempts.get(row["id"], ())),
+        )
+        for row in rows
+    ]

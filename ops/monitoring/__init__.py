@@ -1,0 +1,1 @@
+"""What people watch the work with, beside the command line."""

@@ -1,0 +1,177 @@
+"""How progress is shown while it moves: plain lines for logs, a pace and a time left for every model and dataset."""
+
+import sys
+import unicodedata
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from ops.cli import view
+from ops.cli.terminal import err, out
+from ops.cli.view import LiveView, Pace, PlainView, open_view, render
+from ops.progress import Cell, Progress, Waiting
+
+HOSTILE = "x\x1b[31m\x1b]0;owned\x07\x9b2J\r\b[/nope][red]y"
+
+
+class Terminal(StringIO):
+    """A standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def progress(study: str = "trial", *, stopped: str | None = None, **finished: int) -> Progress:
+    """A study that asks models fast, slow and idle 100 jobs each; so many of them are answered."""
+    cells = tuple(
+        Cell(
+            model=model,
+            dataset="capitals",
+            queue=f"openai.{model}",
+            jobs={"answered": finished.get(model, 0), "pending": 100 - finished.get(model, 0)},
+        )
+        for model in ("fast", "slow", "idle")
+    )
+    return Progress(
+        study=study,
+        state="active",
+        revision=1,
+        cells=cells,
+        unplanned=0,
+        waiting=tuple(Waiting(queue=cell.queue, stopped=stopped, served=True) for cell in cells),
+        workers=2,
+        faults=(),
+    )
+
+
+def paced(*looks: tuple[float, Progress]) -> Pace:
+    """A pace after these looks."""
+    pace = Pace()
+    for now, found in looks:
+        pace.note(now, found)
+    return pace
+
+
+def shown(found: Progress, pace: Pace) -> str:
+    """The table as text."""
+    console = Console(width=120, file=StringIO(), highlight=False)
+    with console.capture() as capture:
+        console.print(render(found, pace))
+    return capture.get()
+
+
+def acting(text: str) -> set[str]:
+    """The characters of a text that a terminal would act on."""
+    return {character for character in text if unicodedata.category(character) == "Cc" and character != "\n"}
+
+
+def test_without_a_terminal_there_are_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_view() as shows:
+        shows.show([(progress(fast=20), Pace()), (progress("other", slow=5), Pace())])
+
+    told = capsys.readouterr()
+    assert isinstance(shows, PlainView)
+    assert (told.out + told.err).splitlines() == [
+        "trial: 20 of 300 jobs (20 answered, 0 invalid, 0 refused, 0 failed); nothing finished lately, workers seen: 2",
+        "other: 5 of 300 jobs (5 answered, 0 invalid, 0 refused, 0 failed); nothing finished lately, workers seen: 2",
+    ]
+
+
+def test_in_a_terminal_the_table_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+
+    assert isinstance(open_view(), LiveView)
+
+
+@pytest.mark.parametrize(
+    ("moments", "printed"),
+    [
+        pytest.param([0.0], [0], id="the first look"),
+        pytest.param([0.0, 0.5, 4.9], [0], id="no more for five seconds"),
+        pytest.param([0.0, 4.9, 5.0, 6.0, 10.0], [0, 2, 4], id="then every five"),
+    ],
+)
+def test_plain_lines_come_every_five_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], moments: list[float], printed: list[int]
+) -> None:
+    clock = iter(moments)
+    monkeypatch.setattr(view, "monotonic", lambda: 1000 + next(clock))
+
+    with PlainView() as shows:
+        for number, _ in enumerate(moments):
+            shows.show([(progress(fast=number), Pace())])
+
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" of ")[0] for line in lines] == [f"trial: {number}" for number in printed]
+
+
+def test_the_last_look_is_always_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with PlainView() as shows:
+        shows.show([(progress(), Pace())])
+        shows.show([(progress(fast=100, slow=100, idle=100), Pace())], last=True)
+
+    assert capsys.readouterr().err.splitlines()[-1].endswith("; done")
+
+
+def test_every_model_has_a_pace_and_a_time_left_of_its_own() -> None:
+    before, after = progress(fast=10, slow=10, idle=10), progress(fast=60, slow=15, idle=10)
+
+    pace = paced((0.0, before), (10.0, after))
+
+    fast, slow, idle = after.cells
+    assert [pace.rate(cell) for cell in (fast, slow, idle)] == [5.0, 0.5, None]
+    assert [pace.time_left_s(cell) for cell in (fast, slow, idle)] == [8.0, 170.0, None]
+    assert pace.rate() == 5.5
+    assert pace.time_left_s() == pytest.approx(215 / 5.5)
+
+
+def test_the_table_shows_each_pace_in_its_row() -> None:
+    before, after = progress(fast=10, slow=10, idle=10), progress(fast=60, slow=15, idle=10)
+
+    lines = shown(after, paced((0.0, before), (10.0, after))).splitlines()
+
+    rows = {line.split()[0]: line.split()[2:] for line in lines if " capitals " in line}
+    assert rows == {
+        "fast": ["100", "60", "0", "0", "0", "40", "5.0", "8", "s"],
+        "slow": ["100", "15", "0", "0", "0", "85", "0.5", "3", "min"],
+        "idle": ["100", "10", "0", "0", "0", "90"],
+    }
+
+
+def test_a_model_that_is_new_since_the_first_look_has_its_pace_from_nothing() -> None:
+    after = progress(fast=20)
+    before = Progress(**{**vars(progress()), "cells": ()})
+
+    pace = paced((0.0, before), (10.0, after))
+
+    assert pace.rate(after.cells[0]) == 2.0
+
+
+def test_looks_older_than_half_a_minute_are_forgotten() -> None:
+    looks = [(float(second), progress(fast=min(second, 50))) for second in range(0, 81, 10)]
+
+    pace = paced(*looks)
+
+    assert pace.rate() is None
+    assert [now for now, _ in pace.seen] == [50.0, 60.0, 70.0, 80.0]
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["table", "plain line"])
+def test_why_a_queue_was_stopped_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str], live: bool) -> None:
+    found = progress(stopped=HOSTILE)
+
+    with PlainView() as shows:
+        shows.show([(found, Pace())])
+    text = shown(found, Pace()) if live else capsys.readouterr().err
+
+    assert acting(text) == set()
+    assert "[/nope][red]y" in text
+
+
+@pytest.mark.parametrize("console", [out, err], ids=["results", "messages"])
+def test_a_line_number_between_colons_is_no_picture(console: Console) -> None:
+    with console.capture() as capture:
+        console.print("study.yaml:100: repeats: must be a number", markup=False)
+
+    assert capture.get() == "study.yaml:100: repeats: must be a number\n"
