@@ -28,6 +28,10 @@ _ATTEMPTS = text("""
     LEFT JOIN deployment ON deployment.id = attempt.deployment
     WHERE attempt.job = ANY(:jobs) ORDER BY attempt.job, attempt.started_at
 """)
+_MODELS = text("""
+    SELECT DISTINCT model FROM condition JOIN study ON study.id = condition.study
+    WHERE study.name = :study ORDER BY model
+""")
 _SOME_ITEMS = text("""
     SELECT DISTINCT item.source_id FROM job JOIN study ON study.id = job.study JOIN item ON item.id = job.item
     WHERE study.name = :study ORDER BY item.source_id LIMIT 5
@@ -89,12 +93,13 @@ class JobSeen:
 def read_item(engine: Engine, study: str, item: str, *, model: str | None = None) -> list[JobSeen]:
     """The jobs of the item `item` (its id in the data file), each with every attempt; UsageError if there is none."""
     with postgres_errors(engine), engine.connect() as connection:
+        models = list(connection.execute(_MODELS, {"study": study}).scalars())
+        if model is not None and model not in models:
+            raise UsageError(f"{study} has no model {model!r}; it has: {', '.join(models)}")
         rows = connection.execute(_JOBS, {"study": study, "item": item, "model": model}).mappings().all()
         if not rows:
             some = ", ".join(connection.execute(_SOME_ITEMS, {"study": study}).scalars()) or "none"
-            raise UsageError(
-                f"no item {item!r}{f' asked of {model}' if model else ''} in {study}; items are: {some} ..."
-            )
+            raise UsageError(f"no item {item!r} in {study}; items are: {some} ...")
         found = connection.execute(_ATTEMPTS, {"jobs": [row["id"] for row in rows]}).mappings()
         attempts: dict[int, list[AttemptSeen]] = {}
         for row in found:

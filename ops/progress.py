@@ -10,8 +10,7 @@ from contract.database import postgres_errors
 from contract.errors import UnknownStudyError
 from contract.study import Study
 from contract.tables import FINISHED_STATES
-
-WORKER_SEEN_S = 30
+from producer.window import LOSSES_POISON, WORKER_SEEN_S
 
 _STUDY = text("SELECT id, name, state, revision FROM study WHERE name = :name")
 _SPEC = text("""
@@ -30,7 +29,8 @@ _WAITING = text("""
     SELECT unfinished.queue, unfinished.activity, stop.reason, EXISTS (
         SELECT FROM worker_heartbeat
         WHERE queues ? unfinished.queue AND seen_at > now() - make_interval(secs => :seen)) AS served
-    FROM (SELECT condition.queue, max(condition.state) AS activity
+    FROM (SELECT condition.queue, CASE WHEN bool_or(condition.state = 'active') THEN 'active'
+                                  ELSE max(condition.state) END AS activity
           FROM job JOIN condition ON condition.id = job.condition
           WHERE job.study = :study AND job.planned AND job.state IN ('pending', 'queued', 'running')
           GROUP BY condition.queue) AS unfinished
@@ -42,7 +42,8 @@ _HELD = text("""
 """)
 _WORKERS = text("SELECT count(*) FROM worker_heartbeat WHERE seen_at > now() - make_interval(secs => :seen)")
 _FAULTS = text("""
-    SELECT coalesce(last.error_kind, 'poison') AS kind, last.error_message AS message, count(*) AS jobs
+    SELECT CASE WHEN job.losses > :poison THEN 'poison' ELSE coalesce(last.error_kind, 'poison') END AS kind,
+           last.error_message AS message, count(*) AS jobs
     FROM job LEFT JOIN LATERAL (
         SELECT error_kind, error_message FROM attempt WHERE attempt.job = job.id ORDER BY started_at DESC LIMIT 1
     ) AS last ON true
@@ -172,7 +173,7 @@ def read_progress(engine: Engine, name: str) -> Progress:
         if study is None:
             known = ", ".join(connection.execute(_NAMES).scalars()) or "none yet"
             raise UnknownStudyError(f"no study {name!r} in the database; known: {known}")
-        scope = {"study": study.id, "seen": WORKER_SEEN_S}
+        scope = {"study": study.id, "seen": WORKER_SEEN_S, "poison": LOSSES_POISON}
         counts = connection.execute(_COUNTS, scope).all()
         waiting = connection.execute(_WAITING, scope).all()
         workers = connection.execute(_WORKERS, scope).scalar_one()

@@ -27,7 +27,9 @@ _REVISION = text("""
 _CONDITION = text("""
     INSERT INTO condition (study, digest, dataset, provider, model, format, variant, stage, queue, spec, rules, state)
     VALUES (:study, :digest, :dataset, :provider, :model, :format, :variant, :stage, :queue,
-            CAST(:spec AS jsonb), CAST(:rules AS jsonb), 'active')
+            CAST(:spec AS jsonb), CAST(:rules AS jsonb), coalesce((
+                SELECT max(state) FROM condition AS held WHERE held.study = :study AND held.model = :model
+                HAVING bool_and(held.state <> 'active')), 'active'))
     ON CONFLICT (study, digest) DO UPDATE SET rules = excluded.rules RETURNING id
 """)
 _STAGE_ITEMS = "CREATE TEMP TABLE staged_item (dataset text, source_id text, digest text, cluster text, payload jsonb)"
@@ -68,9 +70,10 @@ _UNPLAN = text("""
 """)
 _REOPEN = text("""
     UPDATE job SET state = 'pending', finished_at = NULL
-    WHERE job.study = :study AND job.planned AND job.state = 'invalid' AND :invalid >= (
+    WHERE job.study = :study AND job.planned AND job.state = 'invalid' AND (
         SELECT count(*) FROM attempt
-        WHERE attempt.job = job.id AND attempt.round = job.round AND attempt.outcome = 'invalid')
+        WHERE attempt.job = job.id AND attempt.round = job.round AND attempt.outcome = 'invalid'
+    ) BETWEEN 1 AND :invalid
 """)
 _CLEAR_STOPS = text("DELETE FROM stop WHERE study = :study")
 

@@ -24,9 +24,11 @@ _VALUES_OF = {
 _SET_STUDY = text("UPDATE study SET state = :state WHERE id = :study")
 _SET_MODEL = text("UPDATE condition SET state = :state WHERE study = :study AND model = :model")
 _UNQUEUE = text("""
-    UPDATE job SET state = 'pending', lease_until = NULL FROM condition
-    WHERE job.study = :study AND job.state = 'queued' AND condition.id = job.condition
-      AND (CAST(:model AS text) IS NULL OR condition.model = :model)
+    UPDATE job SET state = 'pending', lease_until = NULL WHERE id IN (
+        SELECT job.id FROM job JOIN condition ON condition.id = job.condition
+        WHERE job.study = :study AND job.state = 'queued'
+          AND (CAST(:model AS text) IS NULL OR condition.model = :model)
+        ORDER BY job.id FOR UPDATE OF job)
 """)
 _CLEAR_STOPS = text("""
     DELETE FROM stop WHERE study = :study AND (CAST(:model AS text) IS NULL OR queue IN (
@@ -50,9 +52,13 @@ _COUNT_CHOSEN = text(f"""
     GROUP BY model, dataset, state ORDER BY model, dataset, state
 """)  # noqa: S608 - only constants of this module
 _REOPEN = text(f"""
+    WITH reopened AS (
     UPDATE job SET state = 'pending', round = round + 1, losses = 0, not_before = NULL, finished_at = NULL,
         answer = NULL, counted_attempt = NULL
-    FROM ({_CHOSEN}) AS chosen WHERE job.id = chosen.id
+    FROM ({_CHOSEN}) AS chosen WHERE job.id = chosen.id AND job.state = chosen.state
+    RETURNING chosen.model, chosen.dataset, chosen.state)
+    SELECT model, dataset, state AS outcome, count(*) AS jobs FROM reopened
+    GROUP BY model, dataset, state ORDER BY model, dataset, state
 """)  # noqa: S608
 
 
@@ -78,9 +84,10 @@ class Chosen:
 
 @dataclass(frozen=True, kw_only=True)
 class Steered:
-    """The state a study or one of its models was put into; `still_held` names models that stand still by themselves."""
+    """What was put into `state`, the study's own state now, and the models that stand still by themselves."""
 
     state: str
+    study_state: str
     still_held: tuple[str, ...]
 
 
@@ -98,10 +105,8 @@ def retry(engine: Engine, study: str, selection: Selection, *, dry_run: bool) ->
             "kinds": _listed(selection.kinds),
             "poison": LOSSES_POISON,
         }
-        chosen = [Chosen(**row) for row in connection.execute(_COUNT_CHOSEN, values).mappings()]
-        if not dry_run:
-            connection.execute(_REOPEN, values)
-    return chosen
+        rows = connection.execute(_COUNT_CHOSEN if dry_run else _REOPEN, values).mappings()
+        return [Chosen(**row) for row in rows]
 
 
 def steer(
@@ -120,7 +125,7 @@ def steer(
         scope = {"study": study_id, "model": model}
         connection.execute(_CLEAR_STOPS if state == "active" else _UNQUEUE, scope)
         held = tuple(connection.execute(_STILL_HELD, {"study": study_id}).scalars())
-    return Steered(state=state, still_held=held)
+    return Steered(state=state, study_state=before if model is not None else state, still_held=held)
 
 
 def _find(connection: Connection, study: str) -> tuple[int, str]:

@@ -21,10 +21,16 @@ _RECOVER = text("""
     UPDATE job SET losses = losses + calling::int, calling = false, lease_until = NULL,
         state = CASE WHEN calling AND losses >= :poison THEN 'failed' ELSE 'pending' END,
         finished_at = CASE WHEN calling AND losses >= :poison THEN now() END
-    WHERE state IN ('queued', 'running') AND lease_until < now()
+    WHERE id IN (
+        SELECT id FROM job WHERE state IN ('queued', 'running') AND lease_until < now()
+        ORDER BY id FOR UPDATE SKIP LOCKED)
 """)
-_UNQUEUE_ALL = text("UPDATE job SET state = 'pending', lease_until = NULL WHERE state = 'queued'")
-_UNQUEUE = text("UPDATE job SET state = 'pending', lease_until = NULL WHERE state = 'queued' AND id = ANY(:ids)")
+# Rows are locked in one order everywhere, so that two that update many of them cannot wait for each other.
+_UNQUEUE = text("""
+    UPDATE job SET state = 'pending', lease_until = NULL WHERE id IN (
+        SELECT id FROM job WHERE state = 'queued' AND (CAST(:ids AS bigint[]) IS NULL OR id = ANY(:ids))
+        ORDER BY id FOR UPDATE)
+""")
 
 _ROOM = text("""
     SELECT served.queue, served.slots * :per_slot - (
@@ -91,9 +97,7 @@ def recover(connection: Connection) -> int:
 
 def unqueue(connection: Connection, job_ids: Sequence[int] | None = None) -> int:
     """Put queued jobs back to pending: those named, or all when the broker has lost its messages."""
-    if job_ids is None:
-        return connection.execute(_UNQUEUE_ALL).rowcount
-    return connection.execute(_UNQUEUE, {"ids": list(job_ids)}).rowcount
+    return connection.execute(_UNQUEUE, {"ids": None if job_ids is None else list(job_ids)}).rowcount
 
 
 def rooms(connection: Connection, *, per_slot: int) -> dict[str, int]:

@@ -34,8 +34,8 @@ class ClaimedJob:
         return self.rules.bundles.budget_s + self.rules.model.timeout_s + LEASE_MARGIN_S
 
     def seed(self, resample: int) -> int:
-        """The seed of a call, 31 bits: the same for both orders of an item, another for each repeat and resample."""
-        parts = [self.rules.format.sampling.seed, self.item.digest, self.part, self.repeat, resample]
+        """The seed of a call, 31 bits: equal for both orders of an item, new for each repeat, resample and round."""
+        parts = [self.rules.format.sampling.seed, self.item.digest, self.part, self.repeat, resample, self.round]
         return int(canonical_digest(parts)[:8], 16) & 0x7FFF_FFFF
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from contract.errors import StackError
-from ops.cli.terminal import Exit, err
+from ops.cli.terminal import Exit, err, out, visible
 from ops.cli.view import Pace, open_view
 from ops.progress import Progress, read_progress
 
@@ -20,7 +20,7 @@ def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S) -> Exi
     """Show the study's progress until every planned job has its result, or nothing can move any more."""
     pace = Pace()
     stuck_since: float | None = None
-    with open_view() as view:
+    with open_view(err) as view:
         while True:
             progress = _look(engine, study, patience_s)
             now = time.monotonic()
@@ -38,7 +38,7 @@ def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S) -> Exi
 def watch(engine: Engine, studies: Sequence[str]) -> None:
     """Show the studies until all are done; Ctrl-C ends it and changes nothing."""
     paces = {study: Pace() for study in studies}
-    with open_view() as view:
+    with open_view(out) as view:
         while True:
             looks = []
             for study, pace in paces.items():
@@ -76,6 +76,6 @@ def _by_hand(progress: Progress) -> bool:
 def _report_stuck(progress: Progress) -> Exit:
     err.print(f"nothing of {progress.study} can move now; {progress.planned - progress.finished:,} jobs wait:")
     for reason in stuck_reasons(progress):
-        err.print(f"  {reason}", markup=False)
+        err.print(visible(f"  {reason}"))
     err.print("mend it, then run or resume the study: what has its result is not asked again")
     return Exit.STUCK

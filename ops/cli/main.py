@@ -1,11 +1,14 @@
 """The command `bothways`. Errors that a person can cause end in one line and an exit code, never in a traceback."""
 
+import sys
+from io import TextIOWrapper
+
 import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
 from ops.cli import services, steer, studies
-from ops.cli.terminal import Exit, err
+from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
     help="Ask every question both ways, at scale: does a language model answer the question or the layout?",
@@ -34,6 +37,7 @@ for command in (
 
 def main() -> None:
     """The entry point: every error of ours becomes one line on standard error and an exit code."""
+    _tolerate_poor_terminals()
     try:
         # Without its standalone mode Typer returns the code that a command ended with instead of leaving by itself.
         code = app(standalone_mode=False) or Exit.DONE
@@ -44,6 +48,8 @@ def main() -> None:
             raise
         show()
         code = Exit.USAGE
+    except UnicodeEncodeError:
+        code = _fail(UsageError("an argument holds bytes that are not UTF-8"), Exit.USAGE)
     except UsageError as error:
         code = _fail(error, Exit.USAGE)
     except BothwaysError as error:
@@ -53,6 +59,13 @@ def main() -> None:
     raise SystemExit(int(code))
 
 
+def _tolerate_poor_terminals() -> None:
+    """A terminal that cannot show a letter gets its escape, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _fail(error: Exception, code: Exit) -> Exit:
-    err.print(f"bothways: {error}", markup=False)
+    err.print(visible(f"bothways: {error}"))
     return code

@@ -26,6 +26,10 @@ def up(slots: Slots = 4) -> None:
 
     State is kept in .bothways, or in the folder that BOTHWAYS_STATE names. Where Flower is installed, it shows the
     bundles in a browser: read-only, with a password.
+
+    \b
+    bothways up
+    bothways up --slots 8
     """
     from ops.cli.stack import embedded_stack, monitor, raise_if_a_child_died
     from producer.dispatch import Dispatcher
@@ -37,7 +41,7 @@ def up(slots: Slots = 4) -> None:
         dispatching.start()
         err.print(f"the stack is up on {state_folder()}; in another terminal: bothways run STUDY.yaml --wait")
         with monitor(state_folder(), stack) as where:
-            err.print(where, markup=False)
+            err.print(where)
             while not stopping.wait(1.0):
                 raise_if_a_child_died(stack)
         err.print("stopping: calls in flight end, the rest is kept for the next start")
@@ -48,7 +52,12 @@ def demo(
     study: Annotated[Path, typer.Argument(help="The study file.")] = Path("studies/demo.yaml"),
     out_dir: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("report/demo"),
 ) -> None:
-    """Run a small study whole with the embedded stack: start, ask, report, stop. Ctrl-C stops; again resumes."""
+    """Run a small study whole with the embedded stack: start, ask, report, stop. Ctrl-C stops; again resumes.
+
+    \b
+    bothways demo
+    bothways demo studies/demo.yaml --out report/demo
+    """
     from ops.cli.stack import embedded_stack
     from ops.cli.study import enqueue_study, follow_study
     from producer.study_file import read_study
@@ -72,6 +81,7 @@ def worker(
 ) -> None:
     """Run a worker: it takes bundles of every active study whose provider it serves.
 
+    \b
     bothways worker --provider openai --slots 8
     """
     from worker.app import run_worker
@@ -89,7 +99,11 @@ def worker(
 
 
 def dispatch() -> None:
-    """Run the dispatcher loop: it keeps the queues filled. A second one stands by and takes over."""
+    """Run the dispatcher loop: it keeps the queues filled. A second one stands by and takes over.
+
+    \b
+    bothways dispatch
+    """
     from producer.dispatch import Dispatcher
 
     stopping = _stop_on_signals()
@@ -99,7 +113,11 @@ def dispatch() -> None:
 
 
 def migrate() -> None:
-    """Bring the database to this version's tables; running it again changes nothing."""
+    """Bring the database to this version's tables; running it again changes nothing.
+
+    \b
+    bothways migrate
+    """
     connected = connect()
     migrate_schema(connected.engine)
     err.print(f"the tables at {place(connected.engine)} are up to date")

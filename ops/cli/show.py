@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contract.orders import letters_for
+from ops.cli.terminal import visible
 from ops.inspection import AttemptSeen, JobSeen
 
 
@@ -28,8 +29,13 @@ def render_item(jobs: Iterable[JobSeen]) -> RenderableType:
         for _ in orders:
             table.add_column(ratio=1, overflow="fold")
         table.add_row(*(_order(job) for job in orders))
-        blocks += [Text(heading, style="bold"), table]
+        blocks += [_text(heading, style="bold"), table]
     return Group(*blocks)
+
+
+def _text(content: str, style: str = "") -> Text:
+    """Text for a terminal, whoever wrote it."""
+    return Text(visible(content), style=style)
 
 
 def _order(job: JobSeen) -> RenderableType:
@@ -38,12 +44,12 @@ def _order(job: JobSeen) -> RenderableType:
     for number, attempt in enumerate(job.attempts, start=1):
         if attempt.prompt is not None and attempt.prompt != prompt:
             prompt = attempt.prompt
-            parts += [Text("prompt as sent", style="dim"), Text(prompt), Text("")]
-        parts += [*_attempt(job, number, attempt), Text("")]
+            parts += [_text("prompt as sent", style="dim"), _text(prompt), _text("")]
+        parts += [*_attempt(job, number, attempt), _text("")]
     if not job.attempts:
-        parts.append(Text("not asked yet"))
+        parts.append(_text("not asked yet"))
     unplanned = "" if job.planned else ", no longer planned"
-    return Panel(Group(*parts), title=Text(f"order {job.variant}: {_result(job)}{unplanned}"), title_align="left")
+    return Panel(Group(*parts), title=_text(f"order {job.variant}: {_result(job)}{unplanned}"), title_align="left")
 
 
 def _result(job: JobSeen) -> str:
@@ -58,16 +64,23 @@ def _attempt(job: JobSeen, number: int, attempt: AttemptSeen) -> list[Text]:
     counted = " (counted)" if attempt.id == job.counted_attempt else ""
     started = attempt.started_at.astimezone().isoformat(timespec="seconds")
     lines = [
-        Text(f"attempt {number}, round {attempt.round}: {attempt.outcome}{counted}", style="dim"),
-        *([Text(f"thinking: {attempt.thinking}")] if attempt.thinking else []),
-        *([Text(repr(attempt.completion))] if attempt.completion is not None else []),
-        *([Text(f"{attempt.error_kind}: {attempt.error_message}")] if attempt.error_kind else []),
-        Text(_how_read(job, attempt)),
-        Text(f"{started}, {attempt.latency_ms} ms, seed {attempt.seed}, finish {attempt.finish_reason or 'unknown'}"),
-        Text(_tokens(attempt)),
-        Text(f"answered by {_deployment(attempt)}; worker {attempt.worker}"),
+        _text(f"attempt {number}, round {attempt.round}: {attempt.outcome}{counted}", style="dim"),
+        *([_text(f"thinking: {attempt.thinking}")] if attempt.thinking else []),
+        *([_text(_said(attempt))] if attempt.completion is not None else []),
+        *([_text(f"{attempt.error_kind}: {attempt.error_message}")] if attempt.error_kind else []),
+        _text(_how_read(job, attempt)),
+        _text(f"{started}, {attempt.latency_ms} ms, seed {attempt.seed}, finish {attempt.finish_reason or 'unknown'}"),
+        _text(_tokens(attempt)),
+        _text(f"answered by {_deployment(attempt)}; worker {attempt.worker}"),
     ]
     return [line for line in lines if line.plain]
+
+
+def _said(attempt: AttemptSeen) -> str:
+    """The raw completion with every control character shown, and its true length where it was cut."""
+    completion, length = attempt.completion or "", attempt.completion_length
+    cut = f" (cut from {length:,} characters)" if length is not None and length > len(completion) else ""
+    return f"{completion!r}{cut}"
 
 
 def _how_read(job: JobSeen, attempt: AttemptSeen) -> str:

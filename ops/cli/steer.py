@@ -1,6 +1,5 @@
 """Commands that steer a study: pause, resume, cancel, and ask again what did not end well."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated, Literal
 
@@ -9,7 +8,7 @@ import typer
 from contract.errors import ErrorKind, UsageError
 from ops.cli.connect import connect
 from ops.cli.names import Datasets, Json, Models, OneModel, StudyName, listed, study_name
-from ops.cli.terminal import err, out
+from ops.cli.terminal import err, out, print_json
 from producer.steering import RETRIABLE, Chosen, Selection, steer
 from producer.steering import retry as retry_jobs
 
@@ -46,10 +45,10 @@ def retry(
     )
     chosen = retry_jobs(connect().engine, study_name(study), selection, dry_run=dry_run)
     if as_json:
-        out.print_json(json.dumps({"dry_run": dry_run, "chosen": [asdict(part) for part in chosen]}))
+        print_json({"dry_run": dry_run, "chosen": [asdict(part) for part in chosen]})
         return
     for part in chosen:
-        out.print(f"{part.jobs:>8,} {part.outcome}: {part.model} on {part.dataset}", markup=False)
+        out.print(f"{part.jobs:>8,} {part.outcome}: {part.model} on {part.dataset}")
     err.print(_told(chosen, dry_run=dry_run))
 
 
@@ -85,12 +84,14 @@ def _steer(study: str, state: Literal["active", "paused", "cancelled"], model: s
     name = study_name(study)
     steered = steer(connect().engine, name, state, model=model)
     if as_json:
-        out.print_json(json.dumps({"study": name, "model": model, "state": state, "still_held": steered.still_held}))
+        print_json({"study": name, "model": model, **asdict(steered)})
         return
-    err.print(f"{name}{f', model {model},' if model else ''} is {state}", markup=False)
+    err.print(f"{name}{f', model {model},' if model else ''} is {state}")
     if state == "active" and model is None:
         for held in steered.still_held:
-            err.print(f"model {held} still stands still: bothways resume {name} --model {held}", markup=False)
+            err.print(f"model {held} still stands still: bothways resume {name} --model {held}")
+    if state == "active" and steered.study_state != "active":
+        err.print(f"the study itself is {steered.study_state}: bothways resume {name}")
 
 
 def _known(what: str, values: list[str], known: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from contract.errors import UsageError
 from ops.cli.connect import Connected, connect
 from ops.cli.follow import stuck_reasons, watch
 from ops.cli.names import Json, OneModel, StudyFile, StudyName, study_name
-from ops.cli.terminal import err, out, text_width
+from ops.cli.terminal import err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
 from ops.progress import Progress, read_progress, read_study_spec, study_names
 
@@ -34,8 +34,8 @@ def init(
     from producer.starter import write_starter
 
     for path in write_starter(folder):
-        out.print(str(path), markup=False)
-    err.print(f"next: bothways up, and in another terminal: bothways run {folder / 'study.yaml'} --wait", markup=False)
+        out.print(str(path))
+    err.print(f"next: bothways up, and in another terminal: bothways run {folder / 'study.yaml'} --wait")
 
 
 def run(
@@ -59,7 +59,7 @@ def run(
     if wait:
         raise typer.Exit(follow_study(connected, loaded.study.study))
     for reason in stuck_reasons(read_progress(connected.engine, loaded.study.study)):
-        err.print(f"nothing moves yet: {reason}; start `bothways up` or `bothways worker`", markup=False)
+        err.print(visible(f"nothing moves yet: {reason}; start `bothways up` or `bothways worker`"))
 
 
 def status(
@@ -84,7 +84,7 @@ def status(
         return
     found = [read_progress(connected.engine, name) for name in names]
     if as_json:
-        out.print_json(json.dumps([_progress_json(progress) for progress in found]))
+        print_json([_progress_json(progress) for progress in found])
         return
     if not found:
         err.print("no study yet: bothways run STUDY.yaml")
@@ -112,7 +112,7 @@ def show(
     read_progress(connected.engine, name)
     jobs = read_item(connected.engine, name, item, model=model)
     if as_json:
-        out.print_json(json.dumps([asdict(job) for job in jobs], default=str))
+        print_json([asdict(job) for job in jobs])
     else:
         out.print(render_item(jobs), width=text_width())
 
@@ -120,7 +120,7 @@ def show(
 def report(
     study: StudyName,
     out_dir: Annotated[Path | None, typer.Option("--out", help="The folder; report/STUDY if left out.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Measure what is there: tables and figures with intervals and counts, as text, CSV, JSON, LaTeX, pictures, HTML.
 
@@ -148,16 +148,16 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     note = read_study_spec(connected.engine, study).title_note
     files = write_report(results, out_dir, study=origin, width=text_width(), title_note=note)
     if as_json:
-        out.print_json((out_dir / "report.json").read_text(encoding="utf-8"))
+        print_json(json.loads((out_dir / "report.json").read_text(encoding="utf-8")))
     else:
-        out.print(files.text, markup=False)
-    err.print(f"report: {len(files.paths)} files in {out_dir}; open {out_dir / 'index.html'}", markup=False)
+        out.print(files.text)
+    err.print(f"report: {len(files.paths)} files in {out_dir}; open {out_dir / 'index.html'}")
 
 
 def _print_status(progress: Progress) -> None:
     out.print(render(progress, Pace()))
     for fault in progress.faults:
-        out.print(f"  failed: {fault.jobs:,} x {fault.kind}: {fault.message or ''}", markup=False)
+        out.print(visible(f"  failed: {fault.jobs:,} x {fault.kind}: {fault.message or ''}"))
     if progress.unplanned:
         out.print(f"  {progress.unplanned:,} jobs are no longer planned; they are kept and count nowhere")
 

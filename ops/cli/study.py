@@ -21,7 +21,7 @@ def enqueue_study(connected: Connected, loaded: LoadedStudy) -> None:
             _check_model(connected, loaded, number, model)
     with postgres_errors(connected.engine):
         done = enqueue(connected.engine, loaded)
-    err.print(_changes(loaded.study.study, done), markup=False)
+    err.print(_changes(loaded.study.study, done))
 
 
 def follow_study(connected: Connected, study: str) -> Exit:
@@ -48,7 +48,7 @@ def _check_model(connected: Connected, loaded: LoadedStudy, number: int, model: 
     except MisconfiguredError:
         return  # the key lives with the workers, or the server lists nothing; the first call will tell
     except ProviderError as error:
-        err.print(f"note: {model.name} could not be asked from here which models it serves ({error})", markup=False)
+        err.print(f"note: {model.name} could not be asked from here which models it serves ({error})")
         return
     if model.model not in offered:
         known = ", ".join(offered) or "none"

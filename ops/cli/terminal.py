@@ -1,14 +1,19 @@
 """How commands speak: results to standard output, everything else to standard error, and how they end."""
 
+import json
 import sys
+import unicodedata
 from enum import IntEnum
 
 from rich.console import Console
 
 PIPE_WIDTH = 100
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# What is printed comes from files, servers and models: nothing in it is markup.
+out = Console(
+    highlight=False, soft_wrap=True, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPE_WIDTH
+)
+err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 class Exit(IntEnum):
@@ -25,3 +30,19 @@ class Exit(IntEnum):
 def text_width() -> int:
     """How wide a table may be: the terminal's width, at most 120; in a pipe, a width that suits files."""
     return min(out.width, 120)
+
+
+def visible(text: str) -> str:
+    """`text` with control characters as their escapes, line ends kept: what others wrote must not steer a terminal."""
+    return "".join(
+        character.encode("unicode_escape").decode() if _steers(character) else character for character in text
+    )
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output, in ASCII, so that it is the same in every pipe and terminal."""
+    out.file.write(json.dumps(value, indent=2, default=str) + "\n")
+
+
+def _steers(character: str) -> bool:
+    return character != "\n" and unicodedata.category(character) == "Cc"

@@ -1,19 +1,18 @@
 """How a study's progress looks: a table redrawn in place in a terminal, plain lines elsewhere."""
 
-import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol, Self
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ops.cli.terminal import err
+from ops.cli.terminal import visible
 from ops.progress import Cell, Progress
 
 PLAIN_EVERY_S = 5.0
@@ -74,8 +73,8 @@ class View(Protocol):
 class LiveView:
     """Redraws in place."""
 
-    def __init__(self) -> None:
-        self._live = Live(console=err, auto_refresh=False, transient=False)
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, auto_refresh=False, transient=False)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -92,7 +91,8 @@ class LiveView:
 class PlainView:
     """One line a study now and then, for logs."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._printed_at: float | None = None
 
     def __enter__(self) -> Self:
@@ -107,12 +107,12 @@ class PlainView:
         if last or self._printed_at is None or now - self._printed_at >= PLAIN_EVERY_S:
             self._printed_at = now
             for progress, pace in looks:
-                err.print(summary(progress, pace), markup=False)
+                self._console.print(summary(progress, pace))
 
 
-def open_view() -> View:
-    """The view that suits where standard error goes."""
-    return LiveView() if sys.stderr.isatty() else PlainView()
+def open_view(console: Console) -> View:
+    """The view that suits where the console's output goes."""
+    return LiveView(console) if console.is_terminal else PlainView(console)
 
 
 def summary(progress: Progress, pace: Pace) -> str:
@@ -121,7 +121,8 @@ def summary(progress: Progress, pace: Pace) -> str:
     held = {reason for cell in progress.cells if (reason := progress.why_held(cell))}
     waiting = f"; waiting: {'; '.join(sorted(held))}" if held else ""
     speed = _speed(progress, pace)
-    return f"{progress.study}: {progress.finished:,} of {progress.planned:,} jobs ({counts}); {speed}{waiting}"
+    jobs = f"{progress.finished:,} of {progress.planned:,} jobs ({counts})"
+    return visible(f"{progress.study}: {jobs}; {speed}{waiting}")
 
 
 def render(progress: Progress, pace: Pace) -> RenderableType:
@@ -140,7 +141,7 @@ def render(progress: Progress, pace: Pace) -> RenderableType:
     counts = Table.grid(padding=(0, 2, 0, 0))
     counts.add_row(bar, f"{progress.finished:,} of {progress.planned:,} jobs")
     title = Text(f"study {progress.study}", style="bold")
-    waiting = (Text(line, style="yellow") for line in waiting_lines(progress))
+    waiting = (Text(visible(line), style="yellow") for line in waiting_lines(progress))
     return Group(title, table, counts, Text(_speed(progress, pace)), *waiting)
 
 

@@ -85,7 +85,7 @@ def test_a_fresh_study_has_everything_to_do(engine: Engine, tmp_path: Path) -> N
     progress = read_progress(engine, "trial")
 
     assert progress.cells == tuple(
-        Cell(model=model, dataset=dataset, jobs={"pending": 8})
+        Cell(model=model, dataset=dataset, jobs={"pending": 8}, queue=f"simulated.{model}")
         for model in ("sim", "second")
         for dataset in ("capitals", "again")
     )

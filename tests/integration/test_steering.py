@@ -486,7 +486,7 @@ def test_pausing_or_cancelling_puts_back_what_is_queued_and_nothing_more_is_offe
 
     steered = steer(engine, "trial", state)
 
-    assert steered == Steered(state=state, still_held=())
+    assert steered == Steered(state=state, study_state=state, still_held=())
     assert {(job["state"], job["lease_until"]) for job in jobs(engine)} == {("pending", None)}
     assert offered(engine) == 0
 
@@ -500,7 +500,7 @@ def test_a_paused_study_goes_on_where_it_was_when_it_is_resumed(engine: Engine, 
 
     steered = steer(engine, "trial", "active")
 
-    assert steered == Steered(state="active", still_held=())
+    assert steered == Steered(state="active", study_state="active", still_held=())
     assert jobs(engine) == before
     assert offered(engine) == 5
 
@@ -522,7 +522,7 @@ def test_pausing_one_model_leaves_the_others(engine: Engine, tmp_path: Path) -> 
 
     steered = steer(engine, "trial", "paused", model="sim")
 
-    assert steered == Steered(state="paused", still_held=("sim",))
+    assert steered == Steered(state="paused", study_state="active", still_held=("sim",))
     assert states_by_model(engine) == {"sim": {"pending"}, "second": {"queued"}}
     assert offered(engine) == 0
     assert read_progress(engine, "trial").state == "active"
@@ -620,7 +620,7 @@ def test_a_model_that_was_held_by_itself_stays_so_when_its_study_is_resumed(
 
     steered = steer(engine, "trial", "active")
 
-    assert steered == Steered(state="active", still_held=("second",))
+    assert steered == Steered(state="active", study_state="active", still_held=("second",))
     assert (offered(engine, "simulated.sim"), offered(engine, "simulated.second")) == (8, 0)
 
 
@@ -631,7 +631,7 @@ def test_a_model_is_resumed_by_its_name(engine: Engine, tmp_path: Path) -> None:
 
     steered = steer(engine, "trial", "active", model="second")
 
-    assert steered == Steered(state="active", still_held=("sim",))
+    assert steered == Steered(state="active", study_state="active", still_held=("sim",))
     assert (offered(engine, "simulated.sim"), offered(engine, "simulated.second")) == (0, 8)
 
 

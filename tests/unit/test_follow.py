@@ -173,7 +173,7 @@ def test_the_table_counts_what_is_to_do_and_says_what_it_waits_for() -> None:
     text = shown(progress(UNSERVED, answered=3, invalid=1, queued=2, pending=2), paced((0, 4)))
 
     row = next(line for line in text.splitlines() if "capitals" in line and "waiting" not in line)
-    assert row.split() == ["sim", "capitals", "8", "3", "1", "0", "0", "4"]
+    assert row.split() == ["capitals", "8", "3", "1", "0", "0", "4"]
     assert "waiting: no worker serves openai.large" in text
 
 
