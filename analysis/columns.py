@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.statistics import FEW_CLUSTERS, RESAMPLES, Comparison, Method
+from analysis.statistics import FEW_CLUSTERS, LEAST_CLUSTERS, RESAMPLES, Comparison, Method
 from analysis.tables import Estimate, OrderFigures, Report, Row, same_figures
 
 DASH = "–"
@@ -144,7 +144,10 @@ def _interval_notes(report: Report) -> Iterator[Note]:
         text = "Wilson over clusters: all clusters agree, so a bootstrap would claim certainty; clusters are the n."
         yield Note(about=None, text=text)
     if any(0 < interval.clusters < FEW_CLUSTERS for interval in intervals):
-        text = f"Some figures rest on fewer than {FEW_CLUSTERS} clusters: such intervals are rough, absent below two."
+        text = (
+            f"Some figures rest on fewer than {FEW_CLUSTERS} clusters: such intervals are rough,"
+            f" and absent below {LEAST_CLUSTERS}."
+        )
         yield Note(about=None, text=text)
 
 

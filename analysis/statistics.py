@@ -17,6 +17,7 @@ from contract.items import canonical_digest
 RESAMPLES = 1_000
 FLIPS = 9_999
 FEW_CLUSTERS = 20
+LEAST_CLUSTERS = 6  # fewer give a bootstrap so few distinct resamples that its interval contradicts the exact test
 _Z = 1.959963984540054  # the 97.5 % point of the standard normal distribution
 _CELLS = 1_000_000  # the most random draws held at once
 
@@ -35,7 +36,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A 95 % interval, how it was made, and how many clusters hold data; None but for the latter below two clusters."""
+    """A 95 % interval, how it was made, how many clusters hold data; with too few of those, only their number."""
 
     low: float | None
     high: float | None
@@ -70,13 +71,14 @@ def share_interval(hits: Sums, totals: Sums, *, independent: bool, seed: int) ->
     """The interval of the share sum(hits) / sum(totals).
 
     Wilson where the observations are `independent` (each cluster holds one item, asked once), else a percentile
-    bootstrap over whole clusters. Clusters with nothing in `totals` take no part; with fewer than two there is no
-    interval. Where every cluster has the same ratio (all correct, say) each resample equals the next, and the bootstrap
-    would claim certainty: then it is Wilson's interval with the number of clusters as n, as if a cluster were a single
-    observation, which is never too sure. Percentile intervals are somewhat too narrow below FEW_CLUSTERS clusters.
+    bootstrap over whole clusters. Clusters with nothing in `totals` take no part; with fewer than LEAST_CLUSTERS (two,
+    where independent) there is no interval. Where every cluster has the same ratio (all correct, say) each resample
+    equals the next, and the bootstrap would claim certainty: then it is Wilson's interval with the number of clusters
+    as n, as if a cluster were a single observation, which is never too sure. Percentile intervals are somewhat too
+    narrow below FEW_CLUSTERS clusters.
     """
     hits, totals = hits[totals > 0], totals[totals > 0]
-    if totals.size < 2:
+    if totals.size < (2 if independent else LEAST_CLUSTERS):
         return _interval(None, None, totals)
     if independent:
         return _interval(wilson(int(hits.sum()), int(totals.sum())), Method.WILSON, totals)
@@ -94,7 +96,7 @@ def balance_interval(gains: Sums, losses: Sums, totals: Sums, *, seed: int) -> I
     held = totals > 0
     gains, losses, totals = gains[held], losses[held], totals[held]
     nets = gains - losses
-    if totals.size < 2:
+    if totals.size < LEAST_CLUSTERS:
         return _interval(None, None, totals)
     if np.ptp(nets / totals) == 0:
         (gain_low, gain_high), (loss_low, loss_high) = _limits(gains, totals), _limits(losses, totals)
@@ -112,10 +114,13 @@ def mcnemar(primacy: int, recency: int) -> Comparison:
 def sign_flip(nets: Sums, *, seed: int) -> Comparison | None:
     """Permutation test that PF is 0: each cluster's recency minus primacy keeps its size and gets a random sign.
 
-    9,999 draws, so p is never below 0.0001. None with fewer than two clusters. With one pair a cluster this is McNemar.
+    Exact up to 20 clusters, else 9,999 draws, so that p is never below 0.0001. None with fewer than two clusters. With
+    one pair a cluster this is McNemar.
     """
     if nets.size < 2:
         return None
+    if nets.size <= FEW_CLUSTERS:
+        return Comparison(p=_all_flips(nets), method=Method.SIGN_FLIP)
     draw = np.random.default_rng(seed)
     totals = np.zeros(FLIPS, dtype=np.int64)
     # Clusters of one size are alike, so the number of plus signs among them is all that need be drawn.
@@ -123,6 +128,16 @@ def sign_flip(nets: Sums, *, seed: int) -> Comparison | None:
         totals += size * (2 * draw.binomial(clusters, 0.5, FLIPS) - clusters)
     extreme = np.count_nonzero(np.abs(totals) >= abs(nets.sum()))
     return Comparison(p=float((1 + extreme) / (1 + FLIPS)), method=Method.SIGN_FLIP)
+
+
+def _all_flips(nets: Sums) -> float:
+    """The share of all sign patterns whose sum is as far from 0 as the one observed."""
+    reach = int(np.abs(nets).sum())
+    ways = np.ones(1)  # of reaching each sum from -reach on, in steps of 2
+    for size in np.abs(nets):
+        ways = np.pad(ways, (0, int(size))) + np.pad(ways, (int(size), 0))
+    sums = np.arange(-reach, reach + 1, 2)
+    return float(ways[np.abs(sums) >= abs(int(nets.sum()))].sum() / ways.sum())
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

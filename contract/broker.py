@@ -5,6 +5,8 @@ A message carries job ids and nothing else; it may be lost or doubled without ha
 
 from celery import Celery
 
+from contract.study import MAX_BUDGET_S, MAX_CALL_S
+
 EVALUATE = "bothways.evaluate"
 """The one task: evaluate the jobs of a bundle."""
 
@@ -13,9 +15,6 @@ MARKER_KEY = "bothways:marker"
 
 IDLE_QUEUE = "bothways.idle"
 """What a worker listens to before it has found queues to serve; nobody publishes to it."""
-
-MAX_CALL_S = 3600
-MAX_BUDGET_S = 600
 
 
 def visibility_timeout_s() -> int:

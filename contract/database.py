@@ -19,6 +19,7 @@ def open_engine(url: str, *, pool_size: int = 5) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_pre_ping=True,
+        hide_parameters=True,  # completions and prompts do not belong into error texts
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
     )
 
@@ -37,8 +38,10 @@ def postgres_errors(engine: Engine) -> Iterator[None]:
 
 
 def place(engine: Engine) -> str:
-    """Where the engine points, without the password."""
-    return engine.url.render_as_string(hide_password=True)
+    """Where the engine points: host, port and database, nothing that could be a secret."""
+    url = engine.url
+    host = url.host or url.query.get("host") or "the local socket"
+    return f"{host}{f':{url.port}' if url.port else ''}/{url.database or ''}"
 
 
 def _first_line(error: BaseException | None) -> str:

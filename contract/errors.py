@@ -63,5 +63,4 @@ class ErrorKind(StrEnum):
     MISCONFIGURED = "misconfigured"  # wrong key, model or address: every further call would end the same way
     REJECTED = "rejected"  # this request only
     POISON = "poison"  # the worker died in it too often
-    PARENT = "parent"  # the job it builds on has no answer
     BUG = "bug"  # ours: rendering or reading raised

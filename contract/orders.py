@@ -34,8 +34,3 @@ def slot_of(choice: int, order: Order) -> int:
 def print_order(order: Sequence[int]) -> str:
     """The order as people write it: (1, 0) is "21"."""
     return "".join(str(choice + 1) for choice in order)
-
-
-def parse_order(printed: str) -> Order:
-    """The inverse of `print_order`, for up to nine choices."""
-    return tuple(int(digit) - 1 for digit in printed)

@@ -12,6 +12,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,79}$")]
 """A name that is safe in file names, queue names and tables."""
 
+MAX_CALL_S = 3600
+MAX_BUDGET_S = 600
+
 Rate = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -19,12 +22,22 @@ def _address(url: str) -> str:
     """An address that a client can use; user names and passwords do not belong into a study file."""
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+        plain = not parts.query and not parts.fragment and "@" not in parts.netloc
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and plain
     except ValueError:
         usable = False
     if not usable or any(character.isspace() for character in url):
-        raise ValueError("must be an address like http://host:port/v1 or https://host/v1, without user name or key")
+        raise ValueError(
+            "must be an address like http://host:port/v1 or https://host/v1, without user name, key or query"
+        )
     return url
+
+
+def _not_ours(variable: str) -> str:
+    """The variables of Bothways itself hold passwords that no model server should be sent."""
+    if variable.startswith("BOTHWAYS_"):
+        raise ValueError("must not be one of Bothways' own variables")
+    return variable
 
 
 class Spec(BaseModel):
@@ -124,8 +137,8 @@ class OpenAIModel(Spec):
     name: Name
     model: Annotated[str, Field(min_length=1)]
     base_url: Annotated[str, AfterValidator(_address)] | None = None
-    api_key_env: Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")] | None = None
-    timeout_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$"), AfterValidator(_not_ours)] | None = None
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_CALL_S)] = 120.0
 
 
 class Simulated(Spec):
@@ -146,7 +159,7 @@ class SimulatedModel(Spec):
     name: Name
     model: Annotated[str, Field(min_length=1)] = "simulated"
     options: Simulated = Simulated()
-    timeout_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_CALL_S)] = 120.0
 
 
 Model = Annotated[OpenAIModel | SimulatedModel, Field(discriminator="provider")]
@@ -168,7 +181,7 @@ class Bundles(Spec):
     """How jobs travel: at most `size` in one message, no new call after `budget_s` seconds."""
 
     size: Annotated[int, Field(ge=1, le=64)] = 16
-    budget_s: Annotated[float, Field(gt=0, le=600)] = 60.0
+    budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] = 60.0
 
 
 class Study(Spec):

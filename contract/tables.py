@@ -68,7 +68,7 @@ class StudyRevisionRow(SQLModel, table=True):
 
 
 class ItemRow(SQLModel, table=True):
-    """One item; equal content under two source ids is two items."""
+    """One item; equal content under two source ids is two items. Its cluster stands on the jobs of each study."""
 
     __tablename__ = "item"
     __table_args__ = (UniqueConstraint("dataset", "source_id", "digest"),)
@@ -77,7 +77,6 @@ class ItemRow(SQLModel, table=True):
     dataset: str = _text()
     source_id: str = _text()
     digest: str = _text()
-    cluster: str = _text()
     payload: dict[str, Any] = Field(sa_type=JSONB)
 
 
@@ -127,6 +126,7 @@ class JobRow(SQLModel, table=True):
     repeat: int = Field(sa_type=Integer)
     study: int = _big(foreign_key="study.id")
     queue: str = _text()
+    cluster: str = _text()
     position: int = _big()
     state: str = _text(sa_column_kwargs={"server_default": "pending"})
     planned: bool = Field(sa_type=Boolean, sa_column_kwargs={"server_default": "true"})
@@ -175,7 +175,7 @@ class AttemptRow(SQLModel, table=True):
     """One provider call, whatever came of it. The id is made by the worker before the call; rows only ever grow."""
 
     __tablename__ = "attempt"
-    __table_args__ = (_one_of("outcome", ATTEMPT_OUTCOMES), Index("ix_attempt_job_started", "job", "started_at"))
+    __table_args__ = (_one_of("outcome", ATTEMPT_OUTCOMES), Index("ix_attempt_job_claim", "job", "claim", "started_at"))
 
     id: UUID = Field(primary_key=True)
     job: int = _big(foreign_key="job.id")

@@ -11,7 +11,7 @@ from contract.errors import UsageError
 
 _JOBS = text("""
     SELECT job.id, condition.model, condition.dataset, condition.variant, condition.spec, job.repeat, job.state,
-           job.planned, job.round, job.answer, job.counted_attempt, item.source_id, item.cluster, item.payload
+           job.planned, job.round, job.answer, job.counted_attempt, item.source_id, job.cluster, item.payload
     FROM job JOIN study ON study.id = job.study JOIN condition ON condition.id = job.condition
     JOIN item ON item.id = job.item
     WHERE study.name = :study AND item.source_id = :item
@@ -26,7 +26,7 @@ _ATTEMPTS = text("""
            prompt.text AS prompt, deployment.model AS answered_by, deployment.endpoint, deployment.server_version
     FROM attempt LEFT JOIN prompt ON prompt.digest = attempt.prompt
     LEFT JOIN deployment ON deployment.id = attempt.deployment
-    WHERE attempt.job = ANY(:jobs) ORDER BY attempt.job, attempt.started_at
+    WHERE attempt.job = ANY(:jobs) ORDER BY attempt.job, attempt.claim, attempt.started_at
 """)
 _MODELS = text("""
     SELECT DISTINCT model FROM condition JOIN study ON study.id = condition.study

@@ -38,14 +38,15 @@ _WAITING = text("""
 """)
 _HELD = text("""
     SELECT extract(epoch FROM min(lease_until) - now())::float FROM job
-    WHERE study = :study AND planned AND state = 'running'
+    WHERE study = :study AND planned AND state IN ('queued', 'running')
 """)
 _WORKERS = text("SELECT count(*) FROM worker_heartbeat WHERE seen_at > now() - make_interval(secs => :seen)")
 _FAULTS = text("""
     SELECT CASE WHEN job.losses > :poison THEN 'poison' ELSE coalesce(last.error_kind, 'poison') END AS kind,
            last.error_message AS message, count(*) AS jobs
     FROM job LEFT JOIN LATERAL (
-        SELECT error_kind, error_message FROM attempt WHERE attempt.job = job.id ORDER BY started_at DESC LIMIT 1
+        SELECT error_kind, error_message FROM attempt WHERE attempt.job = job.id
+        ORDER BY claim DESC, started_at DESC LIMIT 1
     ) AS last ON true
     WHERE job.study = :study AND job.planned AND job.state = 'failed'
     GROUP BY kind, message ORDER BY jobs DESC LIMIT 5
@@ -114,7 +115,7 @@ class Fault:
 class Progress:
     """A study at one moment. `unplanned` jobs are kept but belong to no figure.
 
-    `next_lease_ends_s`: seconds until a running job would be taken from a worker that is not heard of any more.
+    `next_lease_ends_s`: seconds until a queued or running job goes back, if nothing is heard of it before.
     """
 
     study: str

@@ -15,6 +15,7 @@ from contract.errors import InputError
 from contract.items import Item
 from producer.plan import PlannedJob, plan_conditions, plan_jobs
 from producer.study_file import LoadedStudy
+from producer.window import REOPENED
 
 _STUDY = text("""
     INSERT INTO study (name, state, revision, created_at) VALUES (:name, 'active', 1, now())
@@ -32,22 +33,24 @@ _CONDITION = text("""
                 HAVING bool_and(held.state <> 'active')), 'active'))
     ON CONFLICT (study, digest) DO UPDATE SET rules = excluded.rules RETURNING id
 """)
-_STAGE_ITEMS = "CREATE TEMP TABLE staged_item (dataset text, source_id text, digest text, cluster text, payload jsonb)"
-_COPY_ITEMS = "COPY staged_item (dataset, source_id, digest, cluster, payload) FROM STDIN"
+_STAGE_ITEMS = "CREATE TEMP TABLE staged_item (dataset text, source_id text, digest text, payload jsonb)"
+_COPY_ITEMS = "COPY staged_item (dataset, source_id, digest, payload) FROM STDIN"
 _INSERT_ITEMS = text("""
-    INSERT INTO item (dataset, source_id, digest, cluster, payload)
-    SELECT dataset, source_id, digest, cluster, payload FROM staged_item ORDER BY dataset, source_id, digest
-    ON CONFLICT (dataset, source_id, digest) DO UPDATE SET cluster = excluded.cluster
-    WHERE item.cluster <> excluded.cluster
+    INSERT INTO item (dataset, source_id, digest, payload)
+    SELECT dataset, source_id, digest, payload FROM staged_item ORDER BY dataset, source_id, digest
+    ON CONFLICT (dataset, source_id, digest) DO NOTHING
 """)
 _ITEM_IDS = text("""
     SELECT item.dataset, item.source_id, item.id FROM item JOIN staged_item USING (dataset, source_id, digest)
 """)
-_STAGE_JOBS = "CREATE TEMP TABLE staged_job (condition bigint, item bigint, part int, repeat int, position bigint)"
-_COPY_JOBS = "COPY staged_job (condition, item, part, repeat, position) FROM STDIN"
+_STAGE_JOBS = """
+    CREATE TEMP TABLE staged_job (condition bigint, item bigint, part int, repeat int, position bigint, cluster text)
+"""
+_COPY_JOBS = "COPY staged_job (condition, item, part, repeat, position, cluster) FROM STDIN"
 _INSERT_JOBS = text("""
-    INSERT INTO job (condition, item, part, repeat, study, queue, position)
-    SELECT staged.condition, staged.item, staged.part, staged.repeat, :study, condition.queue, staged.position
+    INSERT INTO job (condition, item, part, repeat, study, queue, position, cluster)
+    SELECT staged.condition, staged.item, staged.part, staged.repeat, :study, condition.queue, staged.position,
+           staged.cluster
     FROM staged_job AS staged JOIN condition ON condition.id = staged.condition
     ORDER BY staged.position
     ON CONFLICT (condition, item, part, repeat) DO NOTHING
@@ -58,8 +61,9 @@ _REVIVE = text("""
       AND (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat)
 """)
 _MOVE = text("""
-    UPDATE job SET position = staged.position FROM staged_job AS staged
-    WHERE job.study = :study AND job.state = 'pending' AND job.position <> staged.position
+    UPDATE job SET position = staged.position, cluster = staged.cluster FROM staged_job AS staged
+    WHERE job.study = :study
+      AND (job.cluster <> staged.cluster OR (job.state = 'pending' AND job.position <> staged.position))
       AND (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat)
 """)
 _UNPLAN = text("""
@@ -68,13 +72,15 @@ _UNPLAN = text("""
         SELECT FROM staged_job AS staged WHERE
         (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat))
 """)
-_REOPEN = text("""
-    UPDATE job SET state = 'pending', finished_at = NULL
-    WHERE job.study = :study AND job.planned AND job.state = 'invalid' AND (
+_REOPEN = text(f"""
+    UPDATE job SET {REOPENED}
+    WHERE :invalid > (SELECT (spec -> 'retry' ->> 'invalid')::int FROM study_revision
+                      WHERE study = :study AND revision = :revision - 1)
+      AND job.study = :study AND job.planned AND job.state = 'invalid' AND (
         SELECT count(*) FROM attempt
         WHERE attempt.job = job.id AND attempt.round = job.round AND attempt.outcome = 'invalid'
     ) BETWEEN 1 AND :invalid
-""")
+""")  # noqa: S608 - only a constant
 _CLEAR_STOPS = text("DELETE FROM stop WHERE study = :study")
 
 
@@ -103,7 +109,8 @@ def enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
         revived = connection.execute(_REVIVE, {"study": study}).rowcount
         connection.execute(_MOVE, {"study": study})
         unplanned = connection.execute(_UNPLAN, {"study": study}).rowcount
-        reopened = connection.execute(_REOPEN, {"study": study, "invalid": loaded.study.retry.invalid}).rowcount
+        raised = {"study": study, "revision": revision, "invalid": loaded.study.retry.invalid}
+        reopened = connection.execute(_REOPEN, raised).rowcount
         connection.execute(_CLEAR_STOPS, {"study": study})
         _drop_staging(connection)
     return Enqueued(
@@ -156,7 +163,7 @@ def _write_items(connection: Connection, loaded: LoadedStudy) -> dict[tuple[str,
 
 
 def _item_row(item: Item) -> tuple[str, ...]:
-    return item.dataset, item.source_id, item.digest, item.cluster, json.dumps(item.payload, ensure_ascii=False)
+    return item.dataset, item.source_id, item.digest, json.dumps(item.payload, ensure_ascii=False)
 
 
 def _stage_jobs(
@@ -168,7 +175,14 @@ def _stage_jobs(
     """Copy the planned jobs into the staging table, streaming; returns how many."""
     connection.exec_driver_sql(_STAGE_JOBS)
     rows = (
-        (conditions[job.condition], items[job.item.dataset, job.item.source_id], job.part, job.repeat, position)
+        (
+            conditions[job.condition],
+            items[job.item.dataset, job.item.source_id],
+            job.part,
+            job.repeat,
+            position,
+            job.item.cluster,
+        )
         for position, job in enumerate(jobs)
     )
     return _copy(connection, _COPY_JOBS, rows)

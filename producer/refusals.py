@@ -48,12 +48,20 @@ def _problem(error: ErrorDetails, field: FieldPath) -> str:
         case "model_type" | "model_attributes_type":
             return f"must be a mapping of fields, not {error['input']!r:.80}"
         case _:
-            message = error["msg"].removeprefix("Value error, ")
-            message = message[0].lower() + message[1:]
-            # What stands in these may be a key that does not belong there.
-            hidden = field and field[-1] in ("base_url", "api_key_env")
-            quotes = "; put it in quotes" if error["type"] == "string_type" and _is_scalar(error["input"]) else ""
-            return message if hidden else f"{message}; found {str(error['input'])[:80]!r}{quotes}"
+            return _value_problem(error, field)
+
+
+def _value_problem(error: ErrorDetails, field: FieldPath) -> str:
+    """What is wrong with a value, with the value, except where it may be a key that does not belong there."""
+    if error["type"] == "string_pattern_mismatch":
+        if field[-1] == "api_key_env":
+            return "must be the name of a variable (capitals, digits, _), never the key itself"
+        return f"must be a name of letters, digits and . _ : - without spaces, at most 80; found '{error['input']}'"
+    message = error["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    hidden = field and field[-1] in ("base_url", "api_key_env")
+    quotes = "; put it in quotes" if error["type"] == "string_type" and _is_scalar(error["input"]) else ""
+    return message if hidden else f"{message}; found {str(error['input'])[:80]!r}{quotes}"
 
 
 def _is_scalar(value: object) -> bool:

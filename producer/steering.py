@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, text
 
 from contract.database import postgres_errors
 from contract.errors import UnknownStudyError, UsageError
-from producer.window import LOSSES_POISON
+from producer.window import LOSSES_POISON, REOPENED
 
 RETRIABLE = ("invalid", "refused", "failed")
 
@@ -39,7 +39,7 @@ _STILL_HELD = text("SELECT DISTINCT model FROM condition WHERE study = :study AN
 _CHOSEN = """
     SELECT job.id, condition.model, condition.dataset, job.state
     FROM job JOIN condition ON condition.id = job.condition LEFT JOIN LATERAL (
-        SELECT error_kind FROM attempt WHERE attempt.job = job.id ORDER BY started_at DESC LIMIT 1
+        SELECT error_kind FROM attempt WHERE attempt.job = job.id ORDER BY claim DESC, started_at DESC LIMIT 1
     ) AS last ON true
     WHERE job.study = :study AND job.planned AND job.state = ANY(:outcomes)
       AND (CAST(:models AS text[]) IS NULL OR condition.model = ANY(:models))
@@ -53,8 +53,7 @@ _COUNT_CHOSEN = text(f"""
 """)  # noqa: S608 - only constants of this module
 _REOPEN = text(f"""
     WITH reopened AS (
-    UPDATE job SET state = 'pending', round = round + 1, losses = 0, not_before = NULL, finished_at = NULL,
-        answer = NULL, counted_attempt = NULL
+    UPDATE job SET {REOPENED}, round = round + 1
     FROM ({_CHOSEN}) AS chosen WHERE job.id = chosen.id AND job.state = chosen.state
     RETURNING chosen.model, chosen.dataset, chosen.state)
     SELECT model, dataset, state AS outcome, count(*) AS jobs FROM reopened
@@ -94,7 +93,9 @@ class Steered:
 def retry(engine: Engine, study: str, selection: Selection, *, dry_run: bool) -> list[Chosen]:
     """Put the chosen jobs back to pending in a new round; their attempts stay. A dry run only counts them."""
     with postgres_errors(engine), engine.begin() as connection:
-        study_id, _ = _find(connection, study)
+        study_id, state = _find(connection, study)
+        if state == "cancelled":
+            raise UsageError(f"the study {study} is cancelled; `bothways resume {study}` takes it up again")
         _check_values(connection, study_id, "model", selection.models)
         _check_values(connection, study_id, "dataset", selection.datasets)
         values = {

@@ -8,23 +8,36 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from contract.results import COUNTED_ATTEMPT
+
 LOSSES_ALONE = 2
 """From so many losses on, a job travels alone: it may be what kills its worker."""
 
 LOSSES_POISON = 4
 """With more losses than this a job ends failed."""
 
+REOPENED = """
+    state = 'pending', losses = 0, not_before = NULL, finished_at = NULL, answer = NULL, counted_attempt = NULL
+"""
+"""What becomes of a finished job that is opened again; its attempts stay, and its round is the opener's to count."""
+
 WORKER_SEEN_S = 30
 """A worker that was not seen for longer is taken for gone."""
 
-_RECOVER = text("""
+# A job that ends as poison has the result of its attempts, if they left one.
+_RECOVER = text(f"""
+    WITH lost AS (
+        SELECT id, calling AND losses >= :poison AS poison FROM job
+        WHERE state IN ('queued', 'running') AND lease_until < now() ORDER BY id FOR UPDATE SKIP LOCKED
+    )
     UPDATE job SET losses = losses + calling::int, calling = false, lease_until = NULL,
-        state = CASE WHEN calling AND losses >= :poison THEN 'failed' ELSE 'pending' END,
-        finished_at = CASE WHEN calling AND losses >= :poison THEN now() END
-    WHERE id IN (
-        SELECT id FROM job WHERE state IN ('queued', 'running') AND lease_until < now()
-        ORDER BY id FOR UPDATE SKIP LOCKED)
-""")
+        state = CASE WHEN lost.poison THEN coalesce(counted.outcome, 'failed') ELSE 'pending' END,
+        finished_at = CASE WHEN lost.poison THEN now() END,
+        answer = CASE WHEN lost.poison THEN counted.answer END,
+        counted_attempt = CASE WHEN lost.poison THEN counted.id END
+    FROM lost LEFT JOIN LATERAL ({COUNTED_ATTEMPT.replace("job.id", "lost.id")}) AS counted ON true
+    WHERE job.id = lost.id
+""")  # noqa: S608 - only a constant
 # Rows are locked in one order everywhere, so that two that update many of them cannot wait for each other.
 _UNQUEUE = text("""
     UPDATE job SET state = 'pending', lease_until = NULL WHERE id IN (

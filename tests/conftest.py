@@ -1,8 +1,10 @@
 """Real services for the tests that need them: one Postgres and one Valkey a test process, a fresh database a test."""
 
+import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -19,6 +21,12 @@ from ops.local.valkey import start_valkey
 from ops.schema import migrate
 
 TEMPLATE = "bothways"
+
+
+def pytest_configure() -> None:
+    """A shell that starts pytest in the background lets it ignore Ctrl-C, and its children with it."""
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,13 @@ import logging
 import os
 import threading
 import time
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
 from celery import Celery
 from celery.signals import worker_shutting_down
+from sqlalchemy.exc import SQLAlchemyError
 
 from contract.broker import IDLE_QUEUE, create_celery
 from contract.database import open_engine
@@ -69,7 +71,8 @@ def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -
         task_events=True,
     )
     worker.start()
-    registry.leave()
+    with suppress(SQLAlchemyError):  # without Postgres the entry stays; it is out of date in half a minute anyway
+        registry.leave()
     return int(worker.exitcode or 0)
 
 
@@ -77,6 +80,8 @@ def _leave_in_time(evaluator: Evaluator, registry: Registry, grace_s: float) -> 
     """The end of the grace: what is still in hand goes back and the process leaves, whatever a call is waiting for."""
     time.sleep(max(0.0, grace_s - GIVE_BACK_RESERVE_S))
     log.warning("the grace of %.0f s is over: giving back what is in hand", grace_s)
+    # Postgres may be what the rest waits for: after the reserve the process leaves all the same, and leases do it.
+    threading.Timer(GIVE_BACK_RESERVE_S, os._exit, (0,)).start()
     evaluator.give_back_all()
     registry.leave()
     os._exit(0)

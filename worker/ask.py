@@ -64,7 +64,10 @@ def _call(job: ClaimedJob, attempt: Attempt, request: Request, open_provider: Ca
         attempt = replace(attempt, latency_ms=_milliseconds_since(start))
         return _without_completion(attempt, ErrorKind.TRANSIENT, f"unknown error {type(error).__name__}")
     attempt = replace(attempt, latency_ms=_milliseconds_since(start))
-    return _with_completion(job, attempt, completion, provider)
+    try:
+        return _with_completion(job, attempt, completion, provider)
+    except Exception as error:  # noqa: BLE001 - what a server says may be of any type
+        return _without_completion(attempt, ErrorKind.BUG, f"the completion could not be taken up: {error!r}")
 
 
 def _with_completion(job: ClaimedJob, attempt: Attempt, completion: Completion, provider: Provider) -> Asked:
@@ -118,6 +121,24 @@ def _without_completion(attempt: Attempt, kind: ErrorKind, message: str, error: 
 def _kept(text: str | None) -> str | None:
     """What a server says, as a row can hold it."""
     return None if text is None else storable(text).text
+
+
+def without_details(attempt: Attempt) -> Attempt:
+    """The attempt with nothing in it that a server said but the completion: something there fits no column."""
+    return replace(
+        attempt,
+        outcome="no_completion" if attempt.completion is None else "invalid",
+        completion=None if attempt.completion is None else storable(str(attempt.completion)).text,
+        thinking=None,
+        finish_reason=None,
+        tokens_in=None,
+        tokens_out=None,
+        tokens_cached=None,
+        answer=None,
+        deployment=None,
+        error_kind=ErrorKind.BUG,
+        error_message="what came with the completion could not be stored",
+    )
 
 
 def _milliseconds_since(start: float) -> int:

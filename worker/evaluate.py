@@ -7,8 +7,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from sqlalchemy.exc import DataError
+
 from contract.study import Model
-from worker.ask import ask_once
+from worker.ask import ask_once, without_details
 from worker.persist import persistently
 from worker.providers.base import Provider
 from worker.records import ClaimedJob
@@ -54,9 +56,10 @@ class Evaluator:
         left = deque(jobs)
         try:
             while left and not self._stopping.is_set():
-                if time.monotonic() - started > left[0].rules.bundles.budget_s:
+                ends = started + left[0].rules.bundles.budget_s
+                if time.monotonic() > ends:
                     break
-                outcomes[self._settle(left[0])] += 1
+                outcomes[self._settle(left[0], ends)] += 1
                 self._hands.drop([left.popleft()])
         finally:
             # Also after an error that nobody foresaw: what was not finished must not wait for its lease.
@@ -69,11 +72,17 @@ class Evaluator:
         """Give back whatever is still held; calls in flight are not waited for."""
         self._give_back(list(self._hands.jobs.values()))
 
-    def _settle(self, job: ClaimedJob) -> str:
-        """Ask until the retry rules say that it is enough; returns what became of the job."""
-        asking = _Asking(self._store, lambda: self._provider(job.rules.model), job, self._stopping)
+    def _settle(self, job: ClaimedJob, ends: float) -> str:
+        """Ask until the retry rules say that it is enough, or the time is over; returns what became of the job."""
+        if job.answered:
+            persistently(lambda: self._store.finish(job))
+            return "answered"
+        asking = _Asking(self._store, lambda: self._provider(job.rules.model), job, self._wanted_until(ends))
         decision = asking_policy(self._sleep)(asking.step)
         return asking.last_outcome if isinstance(decision, Done) else "put back"
+
+    def _wanted_until(self, ends: float) -> Callable[[], bool]:
+        return lambda: not self._stopping.is_set() and time.monotonic() <= ends
 
     def _sleep(self, seconds: float) -> None:
         """Wait, but not beyond the order to stop."""
@@ -95,18 +104,18 @@ class _Asking:
     """The calls of one job in one claim."""
 
     def __init__(
-        self, store: JobStore, open_provider: Callable[[], Provider], job: ClaimedJob, stopping: threading.Event
+        self, store: JobStore, open_provider: Callable[[], Provider], job: ClaimedJob, may_call: Callable[[], bool]
     ) -> None:
         self._store = store
         self._open_provider = open_provider
         self._job = job
-        self._stopping = stopping
+        self._may_call = may_call
         self._tally: Tally = job.tally
         self.last_outcome = "failed"
 
     def step(self) -> Decision:
-        """One call and its commit; Dropped without a call where the job is not ours or not wanted any more."""
-        if self._stopping.is_set() or not persistently(lambda: self._store.begin_call(self._job)):
+        """One call and its commit; Dropped without one where the time is over or the job is not ours or not wanted."""
+        if not self._may_call() or not persistently(lambda: self._store.begin_call(self._job)):
             persistently(lambda: self._store.give_back([self._job]))
             return Dropped()
         asked = ask_once(self._job, self._tally, self._open_provider)
@@ -116,6 +125,11 @@ class _Asking:
         if asked.deployment is not None:
             deployment = asked.deployment
             attempt = replace(attempt, deployment=persistently(lambda: self._store.deployment_id(deployment)))
-        persistently(lambda: self._store.keep(self._job, attempt, decision))
+        try:
+            persistently(lambda: self._store.keep(self._job, attempt, decision))
+        except (DataError, TypeError, ValueError):
+            # Something in it fits no column. The call was paid for and must be counted, or it is made for ever.
+            attempt, decision = without_details(attempt), Done()
+            persistently(lambda: self._store.keep(self._job, attempt, decision))
         self.last_outcome = "failed" if attempt.outcome == "no_completion" else attempt.outcome
         return decision

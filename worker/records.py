@@ -14,7 +14,10 @@ LEASE_MARGIN_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedJob:
-    """One job in this worker's hands, with all that is needed to ask. `claim` is its fencing token."""
+    """One job in this worker's hands, with all that is needed to ask. `claim` is its fencing token.
+
+    `answered`: a lost claim of this round has stored an answer after all.
+    """
 
     id: int
     claim: int
@@ -27,6 +30,7 @@ class ClaimedJob:
     variant: Variant
     rules: Rules
     tally: Tally
+    answered: bool = False
 
     @property
     def lease_s(self) -> float:

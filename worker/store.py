@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, RowMapping, text
 from contract.conditions import Rules
 from contract.formats import Variant
 from contract.items import Item, canonical_digest
+from contract.results import COUNTED_ATTEMPT
 from worker.records import LEASE_MARGIN_S, Attempt, ClaimedJob, Deployment
 from worker.retry import AskAgain, Decision, Done, Later, Stop, Tally
 
@@ -37,11 +38,12 @@ _CLAIM = text("""
         FROM wanted, condition WHERE job.id = wanted.id AND condition.id = job.condition
         RETURNING job.*, condition.spec, condition.rules
     )
-    SELECT claimed.id, claim, claimed.round, part, repeat, study, queue, condition, spec, rules,
-           item.dataset, item.source_id, item.cluster, item.payload, calls, invalid, faults
+    SELECT claimed.id, claim, claimed.round, part, repeat, study, queue, condition, spec, rules, claimed.cluster,
+           item.dataset, item.source_id, item.payload, calls, invalid, faults, answered
     FROM claimed JOIN item ON item.id = claimed.item CROSS JOIN LATERAL (
         SELECT count(*) AS calls, count(*) FILTER (WHERE outcome = 'invalid') AS invalid,
-               count(*) FILTER (WHERE error_kind = 'transient') AS faults
+               count(*) FILTER (WHERE error_kind = 'transient') AS faults,
+               count(*) FILTER (WHERE outcome = 'answered') AS answered
         FROM attempt WHERE attempt.job = claimed.id AND attempt.round = claimed.round
     ) AS tally
 """)
@@ -72,14 +74,19 @@ _KEEP_ATTEMPT = text("""
 
 _HELD = "WHERE job.id = :id AND job.claim = :claim AND job.state = 'running'"
 
-# The result is what the attempts say: the earliest that was read, else the last completion, else there is none.
+_DERIVED = f"""
+    FROM job AS this LEFT JOIN LATERAL ({COUNTED_ATTEMPT.replace("job.id", "this.id")}) AS counted ON true
+    WHERE this.id = :id AND job.id = this.id
+"""
 _FINISH = text(f"""
     UPDATE job SET state = coalesce(counted.outcome, 'failed'), answer = counted.answer, counted_attempt = counted.id,
         finished_at = now(), lease_until = NULL, not_before = NULL, calling = false
-    FROM (SELECT) AS one LEFT JOIN LATERAL (
-        SELECT id, outcome, answer FROM attempt WHERE attempt.job = :id AND outcome <> 'no_completion'
-        ORDER BY outcome = 'answered' DESC, CASE WHEN outcome = 'answered' THEN started_at END, started_at DESC LIMIT 1
-    ) AS counted ON true {_HELD}
+    {_DERIVED} AND job.claim = :claim AND job.state = 'running'
+""")  # noqa: S608
+# For a job that another claim has finished meanwhile: its result must say what all its attempts say.
+_CORRECT = text(f"""
+    UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
+    {_DERIVED} AND job.state IN ('invalid', 'refused', 'failed') AND counted.id IS NOT NULL
 """)  # noqa: S608
 
 _CALL_OVER = text(f"UPDATE job SET calling = false {_HELD}")  # noqa: S608
@@ -111,8 +118,9 @@ class JobStore:
         with self._engine.begin() as connection:
             connection.execute(_RELEASE_UNWANTED, {"ids": ids})
             rows = connection.execute(_CLAIM, {"ids": ids, "margin": LEASE_MARGIN_S}).mappings().all()
-        rules = {row["condition"]: row["rules"] for row in rows}
-        parsed = {condition: Rules.from_stored(stored) for condition, stored in rules.items()}
+            # Before the commit: rules that this version cannot read must not leave jobs in nobody's hands.
+            rules = {row["condition"]: row["rules"] for row in rows}
+            parsed = {condition: Rules.from_stored(stored) for condition, stored in rules.items()}
         place = {job_id: number for number, job_id in enumerate(ids)}
         return sorted((_claimed(row, parsed[row["condition"]]) for row in rows), key=lambda job: place[job.id])
 
@@ -133,19 +141,16 @@ class JobStore:
         """Commit one attempt and what follows from it; the attempt is kept even if the claim has become stale."""
         with self._engine.begin() as connection:
             self._insert(connection, job, attempt)
-            held: dict[str, Any] = {"id": job.id, "claim": job.claim}
-            match decision:
-                case Done():
-                    connection.execute(_FINISH, held)
-                case AskAgain():
-                    connection.execute(_CALL_OVER, held)
-                case Later(wait_s=wait_s):
-                    connection.execute(_LATER, {**held, "wait_s": wait_s})
-                case _:
-                    connection.execute(_BACK, held)
+            if not _apply(connection, job, decision):
+                connection.execute(_CORRECT, {"id": job.id})
             if isinstance(decision, Stop):
                 reason = attempt.error_message or "misconfigured"
                 connection.execute(_STOP, {"study": job.study, "queue": job.queue, "reason": reason})
+
+    def finish(self, job: ClaimedJob) -> None:
+        """Finish a job that needs no further call: an earlier claim of this round has left an answer."""
+        with self._engine.begin() as connection:
+            connection.execute(_FINISH, {"id": job.id, "claim": job.claim})
 
     def deployment_id(self, deployment: Deployment) -> int:
         """The row of what answered, made when it is first seen."""
@@ -165,6 +170,20 @@ class JobStore:
         connection.execute(_KEEP_ATTEMPT, values | held)
 
 
+def _apply(connection: Connection, job: ClaimedJob, decision: Decision) -> bool:
+    """What follows for the job; False where it is no longer held by this claim."""
+    held: dict[str, Any] = {"id": job.id, "claim": job.claim}
+    match decision:
+        case Done():
+            return connection.execute(_FINISH, held).rowcount > 0
+        case AskAgain():
+            return connection.execute(_CALL_OVER, held).rowcount > 0
+        case Later(wait_s=wait_s):
+            return connection.execute(_LATER, {**held, "wait_s": wait_s}).rowcount > 0
+        case _:
+            return connection.execute(_BACK, held).rowcount > 0
+
+
 def _claimed(row: RowMapping, rules: Rules) -> ClaimedJob:
     return ClaimedJob(
         id=row["id"],
@@ -180,4 +199,5 @@ def _claimed(row: RowMapping, rules: Rules) -> ClaimedJob:
         variant=Variant(order=tuple(row["spec"]["variant"]["order"])),
         rules=rules,
         tally=Tally(calls=row["calls"], invalid=row["invalid"], faults=row["faults"]),
+        answered=row["answered"] > 0,
     )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from sqlalchemy import Engine
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from contract.errors import StackError
 from ops.cli.terminal import Exit, err, out, visible
@@ -29,10 +29,18 @@ def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S) -> Exi
             given_up = stuck_since is not None and (_by_hand(progress) or now - stuck_since > patience_s)
             view.show([(progress, pace)], last=progress.done or given_up)
             if progress.done:
-                return Exit.SOME_FAILED if progress.count("failed") else Exit.DONE
+                break
             if given_up:
                 return _report_stuck(progress)
             time.sleep(LOOK_EVERY_S)
+    for line in fault_lines(progress):
+        err.print(line)
+    return Exit.SOME_FAILED if progress.count("failed") else Exit.DONE
+
+
+def fault_lines(progress: Progress) -> list[str]:
+    """Why jobs failed, a line a reason, the commonest first."""
+    return [visible(f"  failed: {fault.jobs:,} x {fault.kind}: {fault.message or ''}") for fault in progress.faults]
 
 
 def watch(engine: Engine, studies: Sequence[str]) -> None:
@@ -62,8 +70,17 @@ def stuck_reasons(progress: Progress) -> list[str]:
 
 def _look(engine: Engine, study: str, patience_s: float) -> Progress:
     """The progress; Postgres may be restarted under a study of days, and only a longer absence is an error."""
+
+    def tell(state: RetryCallState) -> None:
+        if state.attempt_number == 1:
+            err.print(f"Postgres does not answer; waiting for it, {patience_s:.0f} s at most")
+
     looking = Retrying(
-        retry=retry_if_exception_type(StackError), stop=stop_after_delay(patience_s), wait=wait_fixed(1), reraise=True
+        retry=retry_if_exception_type(StackError),
+        stop=stop_after_delay(patience_s),
+        wait=wait_fixed(1),
+        before_sleep=tell,
+        reraise=True,
     )
     return looking(read_progress, engine, study)
 

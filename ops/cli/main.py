@@ -54,8 +54,6 @@ def main() -> None:
         code = _fail(error, Exit.USAGE)
     except BothwaysError as error:
         code = _fail(error, Exit.NO_STACK)
-    if code == Exit.INTERRUPTED:
-        err.print("stopped; what is done is kept, the same command goes on from here")
     raise SystemExit(int(code))
 
 

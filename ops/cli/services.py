@@ -64,12 +64,16 @@ def demo(
 
     loaded = read_study(study)
     err.print("starting Postgres, Valkey and a small language model ...")
-    with embedded_stack(state_folder(), slots=4, providers=("openai",)) as (_, connected):
-        enqueue_study(connected, loaded)
-        code = follow_study(connected, loaded.study.study)
-        if code in (Exit.DONE, Exit.SOME_FAILED):
-            write_study_report(connected, loaded.study.study, out_dir)
-        err.print("stopping what was started ...")
+    try:
+        with embedded_stack(state_folder(), slots=4, providers=("openai",)) as (_, connected):
+            enqueue_study(connected, loaded)
+            code = follow_study(connected, loaded.study.study)
+            if code in (Exit.DONE, Exit.SOME_FAILED):
+                write_study_report(connected, loaded.study.study, out_dir)
+            err.print("stopping what was started ...")
+    except KeyboardInterrupt:
+        err.print("stopped; what is done is kept, the same command goes on from here")
+        code = Exit.INTERRUPTED
     raise typer.Exit(code)
 
 
@@ -124,8 +128,8 @@ def migrate() -> None:
 
 
 def _stop_on_signals() -> threading.Event:
-    """An event that SIGINT and SIGTERM set; a second SIGINT changes nothing, stopping is under way."""
+    """An event that SIGINT, SIGTERM and a closed terminal set; a second one changes nothing, stopping is under way."""
     stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stopping.set())
     return stopping

@@ -13,6 +13,8 @@ from contract.orders import letters_for
 from ops.cli.terminal import visible
 from ops.inspection import AttemptSeen, JobSeen
 
+SIDE_BY_SIDE = 2
+
 
 def render_item(jobs: Iterable[JobSeen]) -> RenderableType:
     """The item's jobs by dataset, model and repeat, the orders of each next to each other."""
@@ -26,9 +28,10 @@ def render_item(jobs: Iterable[JobSeen]) -> RenderableType:
         )
         heading = f"{first.source_id} on {dataset}, asked of {model}, repeat {repeat}; cluster {first.cluster}; {right}"
         table = Table.grid(expand=True, padding=(0, 1))
-        for _ in orders:
+        for _ in range(SIDE_BY_SIDE):
             table.add_column(ratio=1, overflow="fold")
-        table.add_row(*(_order(job) for job in orders))
+        for start in range(0, len(orders), SIDE_BY_SIDE):
+            table.add_row(*(_order(job) for job in orders[start : start + SIDE_BY_SIDE]))
         blocks += [_text(heading, style="bold"), table]
     return Group(*blocks)
 

@@ -10,9 +10,9 @@ import typer
 
 from contract.errors import UsageError
 from ops.cli.connect import Connected, connect
-from ops.cli.follow import stuck_reasons, watch
+from ops.cli.follow import fault_lines, stuck_reasons, watch
 from ops.cli.names import Json, OneModel, StudyFile, StudyName, study_name
-from ops.cli.terminal import err, out, print_json, text_width, visible
+from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
 from ops.progress import Progress, read_progress, read_study_spec, study_names
 
@@ -57,7 +57,11 @@ def run(
     connected = connect()
     enqueue_study(connected, loaded)
     if wait:
-        raise typer.Exit(follow_study(connected, loaded.study.study))
+        try:
+            raise typer.Exit(follow_study(connected, loaded.study.study))
+        except KeyboardInterrupt:
+            err.print(_no_longer_watching(connected, loaded.study.study))
+            raise typer.Exit(Exit.INTERRUPTED) from None
     for reason in stuck_reasons(read_progress(connected.engine, loaded.study.study)):
         err.print(visible(f"nothing moves yet: {reason}; start `bothways up` or `bothways worker`"))
 
@@ -96,6 +100,7 @@ def show(
     study: StudyName,
     item: Annotated[str, typer.Argument(help="The item's id in its data file.", show_default=False)],
     model: OneModel = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is no longer planned.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show one item whole: both orders side by side, prompts as sent, every attempt, how it was read and why.
@@ -110,7 +115,9 @@ def show(
     name = study_name(study)
     connected = connect()
     read_progress(connected.engine, name)
-    jobs = read_item(connected.engine, name, item, model=model)
+    jobs = [job for job in read_item(connected.engine, name, item, model=model) if everything or job.planned]
+    if not jobs:
+        err.print("nothing of this item is planned any more; --all shows what was")
     if as_json:
         print_json([asdict(job) for job in jobs])
     else:
@@ -145,8 +152,9 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
         "finished": progress.finished,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    note = read_study_spec(connected.engine, study).title_note
-    files = write_report(results, out_dir, study=origin, width=text_width(), title_note=note)
+    unfinished = None if progress.done else f"unfinished: {progress.finished:,} of {progress.planned:,} jobs"
+    notes = filter(None, (read_study_spec(connected.engine, study).title_note, unfinished))
+    files = write_report(results, out_dir, study=origin, width=text_width(), title_note="; ".join(notes) or None)
     if as_json:
         print_json(json.loads((out_dir / "report.json").read_text(encoding="utf-8")))
     else:
@@ -154,10 +162,20 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     err.print(f"report: {len(files.paths)} files in {out_dir}; open {out_dir / 'index.html'}")
 
 
+def _no_longer_watching(connected: Connected, study: str) -> str:
+    """What Ctrl-C did and did not do: workers go on as long as something dispatches to them."""
+    if read_progress(connected.engine, study).workers == 0:
+        return "no longer watching, and nobody is asking; what is done is kept, the same command goes on from here"
+    return (
+        f"no longer watching; workers may go on asking: bothways pause {study} stops that, "
+        f"bothways status {study} --watch looks again"
+    )
+
+
 def _print_status(progress: Progress) -> None:
     out.print(render(progress, Pace()))
-    for fault in progress.faults:
-        out.print(visible(f"  failed: {fault.jobs:,} x {fault.kind}: {fault.message or ''}"))
+    for line in fault_lines(progress):
+        out.print(line)
     if progress.unplanned:
         out.print(f"  {progress.unplanned:,} jobs are no longer planned; they are kept and count nowhere")
 

@@ -1,5 +1,6 @@
 """What `run` and `demo` share: check the models, enqueue, say what changed, follow to the end."""
 
+import logging
 import threading
 
 from contract.database import postgres_errors
@@ -7,6 +8,7 @@ from contract.study import OpenAIModel
 from ops.cli.connect import Connected
 from ops.cli.follow import follow
 from ops.cli.terminal import Exit, err
+from ops.progress import read_progress
 from producer.dispatch import Dispatcher
 from producer.enqueue import Enqueued, enqueue
 from producer.study_file import LoadedStudy
@@ -21,7 +23,8 @@ def enqueue_study(connected: Connected, loaded: LoadedStudy) -> None:
             _check_model(connected, loaded, number, model)
     with postgres_errors(connected.engine):
         done = enqueue(connected.engine, loaded)
-    err.print(_changes(loaded.study.study, done))
+    finished = read_progress(connected.engine, loaded.study.study).finished
+    err.print(f"{_changes(loaded.study.study, done)}{f'; {finished:,} are done' if finished else ''}")
 
 
 def follow_study(connected: Connected, study: str) -> Exit:
@@ -30,6 +33,8 @@ def follow_study(connected: Connected, study: str) -> Exit:
     dispatcher = Dispatcher(connected.engine, connected.celery(), connected.broker())
     thread = threading.Thread(target=dispatcher.run, args=(stopping,), daemon=True)
     thread.start()
+    # The dispatcher's words would break the view; what matters of them, the view says itself.
+    logging.getLogger("producer").addHandler(logging.NullHandler())
     try:
         return follow(connected.engine, study)
     finally:

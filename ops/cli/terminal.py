@@ -1,6 +1,7 @@
 """How commands speak: results to standard output, everything else to standard error, and how they end."""
 
 import json
+import shutil
 import sys
 import unicodedata
 from enum import IntEnum
@@ -10,9 +11,8 @@ from rich.console import Console
 PIPE_WIDTH = 100
 
 # What is printed comes from files, servers and models: nothing in it is markup.
-out = Console(
-    highlight=False, soft_wrap=True, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPE_WIDTH
-)
+_width = None if sys.stdout.isatty() else shutil.get_terminal_size(fallback=(PIPE_WIDTH, 24)).columns  # or COLUMNS
+out = Console(highlight=False, soft_wrap=True, markup=False, emoji=False, width=_width)
 err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 

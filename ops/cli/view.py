@@ -18,6 +18,8 @@ from ops.progress import Cell, Progress
 PLAIN_EVERY_S = 5.0
 RATE_OVER_S = 30.0
 BAR_WIDTH = 30
+LEAST_FOR_RATE = 3
+_UNDER_WAY = {"queued": "queued", "running": "being asked"}
 _OUTCOMES = ("answered", "invalid", "refused", "failed")
 
 
@@ -39,7 +41,7 @@ class Pace:
             return None
         (start, before), (end, after) = self.seen[0], self.seen[-1]
         done = _finished(after, cell) - _finished(before, cell)
-        return done / (end - start) if done > 0 else None
+        return done / (end - start) if done >= LEAST_FOR_RATE else None
 
     def time_left_s(self, cell: Cell | None = None) -> float | None:
         """Seconds until the rest is done at this rate; None without a rate."""
@@ -176,8 +178,8 @@ def _speed(progress: Progress, pace: Pace) -> str:
     if rate is not None and left is not None:
         return f"{rate:.1f} jobs/s, {print_duration(left)} left, {workers}"
     held = progress.next_lease_ends_s
-    running = progress.count("running")
-    wait = f"; {running:,} are held by workers, up to {max(0.0, held):.0f} s more" if held is not None else ""
+    parts = [f"{progress.count(state):,} {what}" for state, what in _UNDER_WAY.items() if progress.count(state)]
+    wait = f"; {', '.join(parts)}, back in {max(0.0, held):.0f} s at the latest" if held is not None else ""
     return f"nothing finished lately, {workers}{wait}"
 
 

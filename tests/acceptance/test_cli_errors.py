@@ -274,8 +274,11 @@ def test_the_status_of_a_study_is_shown_and_told_to_programs(
     assert study["study"] == "trial"
     assert (study["state"], study["revision"], study["workers"], study["faults"]) == ("active", 1, 0, [])
     assert (study["planned"], study["finished"], study["unplanned"], study["done"]) == (7, 3, 1, False)
-    assert study["cells"] == [{"model": "sim", "dataset": "capitals", "jobs": {"answered": 3, "pending": 4}}]
-    assert study["waiting"] == [{"queue": "simulated.sim", "stopped": None, "served": False}]
+    (cell,) = study["cells"]
+    assert (cell["model"], cell["dataset"], cell["jobs"]) == ("sim", "capitals", {"answered": 3, "pending": 4})
+    assert study["waiting"] == [
+        {"queue": "simulated.sim", "stopped": None, "served": False, "activity": "active"},
+    ]
 
 
 def test_a_database_without_a_study_has_an_empty_status(bothways: Bothways) -> None:
@@ -389,6 +392,6 @@ def test_ctrl_c_while_following_says_that_nothing_is_lost(
         _, rest = following.communicate(timeout=30)
 
     assert following.returncode == 130
-    assert rest.splitlines()[-1] == "stopped; what is done is kept, the same command goes on from here"
+    assert rest.splitlines()[-1].startswith("no longer watching, and nobody is asking; what is done is kept")
     assert "Traceback" not in rest
     assert counts(engine)["job"] == 8

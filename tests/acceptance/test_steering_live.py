@@ -164,6 +164,7 @@ def test_what_only_a_paused_model_has_left_to_do_ends_the_waiting(stage: Stage) 
         "study": "trial",
         "model": "second",
         "state": "paused",
+        "study_state": "active",
         "still_held": ["second"],
     }
     assert waiting.process.returncode == Exit.STUCK, waiting.said

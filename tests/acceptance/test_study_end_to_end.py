@@ -274,7 +274,7 @@ def test_ctrl_c_ends_the_command_in_one_line_and_the_study_goes_on_when_run_agai
     assert code == Exit.INTERRUPTED
     assert at_the_end["answered"] < 48
     assert "Traceback" not in interrupted.said
-    assert interrupted.said.strip().splitlines()[-1].startswith("stopped; ")
+    assert interrupted.said.strip().splitlines()[-1].startswith("no longer watching; ")
     assert again.process.returncode == 0, again.said
     assert stage.states() == {"answered": 48}
     assert len(stage.attempts()) == len(stage.calls()) == 48

@@ -224,7 +224,17 @@ def test_another_cluster_is_noted_without_new_jobs(engine: Engine, tmp_path: Pat
     done = run(engine, write_study(tmp_path, items=[row | {"cluster": "new"}]))
 
     assert (done.new, done.known) == (0, 2)
-    assert [item["cluster"] for item in rows(engine, "SELECT cluster FROM item")] == ["new"]
+    assert {job["cluster"] for job in rows(engine, "SELECT cluster FROM job")} == {"new"}
+
+
+def test_another_study_cannot_change_what_this_one_calls_a_cluster(engine: Engine, tmp_path: Path) -> None:
+    row = item_rows(1)[0]
+    run(engine, write_study(tmp_path / "one", study="one", items=[row | {"cluster": "paragraph"}]))
+
+    run(engine, write_study(tmp_path / "two", study="two", items=[row | {"cluster": "thread"}]))
+
+    found = rows(engine, "SELECT study.name, cluster FROM job JOIN study ON study.id = job.study GROUP BY 1, 2")
+    assert {job["name"]: job["cluster"] for job in found} == {"one": "paragraph", "two": "thread"}
 
 
 def test_two_studies_share_items_and_nothing_else(engine: Engine, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_without_a_pace_the_line_says_how_many_workers_there_are() -> None:
 def test_jobs_that_a_lost_worker_still_holds_are_mentioned() -> None:
     line = summary(progress(MOVING, held_s=40.0, answered=6, running=2), paced((0, 6), (10, 6)))
 
-    assert line.endswith("2 are held by workers, up to 40 s more")
+    assert line.endswith("2 being asked, back in 40 s at the latest")
 
 
 def test_a_lease_that_is_over_is_not_counted_backwards() -> None:

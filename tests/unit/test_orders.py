@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.orders import Order, both_orders, choice_behind, letters_for, parse_order, print_order, slot_of
+from contract.orders import Order, both_orders, choice_behind, letters_for, print_order, slot_of
 
 ORDERS = st.integers(2, 9).flatmap(lambda choices: st.permutations(range(choices))).map(tuple)
 
@@ -65,9 +65,3 @@ def test_a_question_with_too_few_or_too_many_choices_has_no_letters(choices: int
 )
 def test_orders_are_printed_from_one(order: Order, printed: str) -> None:
     assert print_order(order) == printed
-    assert parse_order(printed) == order
-
-
-@given(ORDERS)
-def test_a_printed_order_reads_back_as_itself(order: Order) -> None:
-    assert parse_order(print_order(order)) == order

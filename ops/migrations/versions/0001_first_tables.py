@@ -33,7 +33,6 @@ def upgrade() -> None:
         sa.Column("dataset", sa.Text(), nullable=False),
         sa.Column("source_id", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
-        sa.Column("cluster", sa.Text(), nullable=False),
         sa.Column("payload", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_item")),
         sa.UniqueConstraint("dataset", "source_id", "digest", name=op.f("uq_item_dataset_source_id_digest")),
@@ -132,6 +131,7 @@ def upgrade() -> None:
         sa.Column("repeat", sa.Integer(), nullable=False),
         sa.Column("study", sa.BigInteger(), nullable=False),
         sa.Column("queue", sa.Text(), nullable=False),
+        sa.Column("cluster", sa.Text(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.Column("state", sa.Text(), server_default="pending", nullable=False),
         sa.Column("planned", sa.Boolean(), server_default="true", nullable=False),
@@ -202,11 +202,11 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["prompt"], ["prompt.digest"], name=op.f("fk_attempt_prompt")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_attempt")),
     )
-    op.create_index("ix_attempt_job_started", "attempt", ["job", "started_at"], unique=False)
+    op.create_index("ix_attempt_job_claim", "attempt", ["job", "claim", "started_at"], unique=False)
 
 
 def downgrade() -> None:
-    op.drop_index("ix_attempt_job_started", table_name="attempt")
+    op.drop_index("ix_attempt_job_claim", table_name="attempt")
     op.drop_table("attempt")
     op.drop_index("ix_job_study_state", table_name="job")
     op.drop_index("ix_job_pending", table_name="job", postgresql_where="state = 'pending'")
