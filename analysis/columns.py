@@ -183,11 +183,13 @@ def folded(estimate: Estimate) -> float | None:
 
 
 def figure(estimate: Estimate, *, sign: bool = False, interval: bool = True) -> str:
-    """Three decimals, and the interval where there is one and it is asked for."""
+    """Three decimals and, if it is asked for, the interval: a dash in brackets where too few clusters hold data."""
     text = _number(estimate.value, sign=sign)
-    low, high = estimate.interval.low, estimate.interval.high
-    if low is None or high is None or not interval:
+    if estimate.value is None or not interval:
         return text
+    low, high = estimate.interval.low, estimate.interval.high
+    if low is None or high is None:
+        return f"{text} [{DASH}]"
     return f"{text} [{_short(low, sign=sign)}, {_short(high, sign=sign)}]"
 
 
