@@ -1,5 +1,6 @@
 """What most commands begin with: the settings, the database, the broker, each checked before anything is done."""
 
+import os
 from dataclasses import dataclass
 
 from celery import Celery
@@ -10,7 +11,7 @@ from sqlalchemy import Engine, text
 from contract.broker import create_celery
 from contract.database import open_engine, postgres_errors
 from contract.errors import StackError
-from contract.settings import Settings, load_settings
+from contract.settings import Settings, load_settings, state_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +46,15 @@ def connect(settings: Settings | None = None) -> Connected:
     """The settings and a database that answers; StackError says what is missing."""
     settings = settings or load_settings()
     engine = open_engine(settings.database_url.get_secret_value())
-    with postgres_errors(engine), engine.connect() as connection:
-        connection.execute(text("SELECT 1"))
+    try:
+        with postgres_errors(engine), engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+    except StackError:
+        if "BOTHWAYS_DATABASE_URL" in os.environ:
+            raise
+        # The address came from a stack that had no time to take it back.
+        problem = f"the stack on {state_folder()} ended without a word: start `bothways up` again, nothing is lost"
+        raise StackError(problem) from None
     return Connected(settings=settings, engine=engine)
 
 

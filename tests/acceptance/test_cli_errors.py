@@ -395,3 +395,15 @@ def test_ctrl_c_while_following_says_that_nothing_is_lost(
     assert rest.splitlines()[-1].startswith("no longer watching, and nobody is asking; what is done is kept")
     assert "Traceback" not in rest
     assert counts(engine)["job"] == 8
+
+
+def test_a_stack_that_was_killed_is_told_apart_from_a_database_that_is_away(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    addresses = "BOTHWAYS_DATABASE_URL=postgresql+psycopg://postgres@/bothways?host=/nowhere&port=5432"
+    (state / "stack.env").write_text(f"{addresses}\nBOTHWAYS_BROKER_URL=redis://127.0.0.1:1/0\n", encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BOTHWAYS_")}
+
+    line = the_line(run_command(environment | {"BOTHWAYS_STATE": str(state)}, "status"), code=3)
+
+    assert line == f"bothways: the stack on {state} ended without a word: start `bothways up` again, nothing is lost"
