@@ -81,9 +81,9 @@ def _with_completion(job: ClaimedJob, attempt: Attempt, completion: Completion, 
         completion_length=kept.cut_from or len(completion.text),
         thinking=_kept(completion.thinking),
         finish_reason=_kept(completion.finish_reason),
-        tokens_in=completion.tokens_in,
-        tokens_out=completion.tokens_out,
-        tokens_cached=completion.tokens_cached,
+        tokens_in=_count(completion.tokens_in),
+        tokens_out=_count(completion.tokens_out),
+        tokens_cached=_count(completion.tokens_cached),
         answer=answer.choice,
         tier=answer.tier,
         reason=answer.reason,
@@ -118,23 +118,28 @@ def _without_completion(attempt: Attempt, kind: ErrorKind, message: str, error: 
     return Asked(attempt=attempt, verdict=Verdict(error=kind, wait_s=wait_s))
 
 
-def _kept(text: str | None) -> str | None:
-    """What a server says, as a row can hold it."""
-    return None if text is None else storable(text).text
+def _kept(said: object) -> str | None:
+    """What a server says beside the completion, as a row can hold it; None if it is no text: nobody checks servers."""
+    return storable(said).text if isinstance(said, str) else None
+
+
+def _count(said: object) -> int | None:
+    """A number of tokens, if it is one that a row can hold."""
+    return said if isinstance(said, int) and 0 <= said < 2**31 else None
 
 
 def without_details(attempt: Attempt) -> Attempt:
-    """The attempt with nothing in it that a server said but the completion: something there fits no column."""
+    """The attempt with nothing in it that a server said but the completion and what was read in it.
+
+    For an attempt that could not be stored: the call was paid for and must be counted, or it is made for ever.
+    """
     return replace(
         attempt,
-        outcome="no_completion" if attempt.completion is None else "invalid",
-        completion=None if attempt.completion is None else storable(str(attempt.completion)).text,
         thinking=None,
         finish_reason=None,
         tokens_in=None,
         tokens_out=None,
         tokens_cached=None,
-        answer=None,
         deployment=None,
         error_kind=ErrorKind.BUG,
         error_message="what came with the completion could not be stored",

@@ -127,9 +127,7 @@ class _Asking:
             attempt = replace(attempt, deployment=persistently(lambda: self._store.deployment_id(deployment)))
         try:
             persistently(lambda: self._store.keep(self._job, attempt, decision))
-        except (DataError, TypeError, ValueError):
-            # Something in it fits no column. The call was paid for and must be counted, or it is made for ever.
-            attempt, decision = without_details(attempt), Done()
-            persistently(lambda: self._store.keep(self._job, attempt, decision))
+        except DataError:
+            persistently(lambda: self._store.keep(self._job, without_details(attempt), decision))
         self.last_outcome = "failed" if attempt.outcome == "no_completion" else attempt.outcome
         return decision

@@ -100,7 +100,8 @@ def test_what_no_column_holds_costs_one_call_and_is_counted(
 
     assert provider.calls == 2
     assert run_sql(engine, "SELECT count(*) AS attempts FROM attempt") == [{"attempts": 2}]
-    assert run_sql(engine, "SELECT count(*) AS open FROM job WHERE finished_at IS NULL") == [{"open": 0}]
+    assert run_sql(engine, "SELECT completion FROM attempt") == [{"completion": FIRST}] * 2
+    assert {row["state"] for row in run_sql(engine, "SELECT state FROM job")} == {"answered"}
 
 
 def test_an_answer_that_a_lost_claim_left_is_not_paid_for_twice(engine: Engine, tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def _collect(chunks: Iterable[ChatCompletionChunk]) -> Completion:
         version = chunk.system_fingerprint or version
         usage = chunk.usage or usage
         for choice in (chunk.choices or [])[:1]:
-            text.append(_text(choice.delta.content) or "")
-            thinking.append(_text(getattr(choice.delta, "reasoning_content", None)) or "")
+            text.append(_text(choice.delta.content))
+            thinking.append(_text(getattr(choice.delta, "reasoning_content", None)))
             finish = choice.finish_reason or finish
     if finish is None:
         raise TransientError("the stream ended before the answer was finished")
@@ -92,20 +92,15 @@ def _collect(chunks: Iterable[ChatCompletionChunk]) -> Completion:
     return Completion(
         text="".join(text),
         thinking="".join(thinking) or None,
-        finish_reason=_text(finish),
-        tokens_in=_count(usage.prompt_tokens if usage else None),
-        tokens_out=_count(usage.completion_tokens if usage else None),
-        tokens_cached=_count(cached),
-        model_reported=_text(model),
-        server_version=_text(version),
+        finish_reason=finish,
+        tokens_in=usage.prompt_tokens if usage else None,
+        tokens_out=usage.completion_tokens if usage else None,
+        tokens_cached=cached,
+        model_reported=model,
+        server_version=version,
     )
 
 
-def _text(value: object) -> str | None:
-    """What a server says of itself, if it is text: the SDK does not check what it hands on."""
-    return value if isinstance(value, str) else None
-
-
-def _count(value: object) -> int | None:
-    """A number of tokens, if it is one that a row can hold."""
-    return value if isinstance(value, int) and 0 <= value < 2**31 else None
+def _text(said: object) -> str:
+    """A piece of text; nothing if it is none: the SDK does not check what it hands on."""
+    return said if isinstance(said, str) else ""
