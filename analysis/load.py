@@ -9,7 +9,7 @@ import polars as pl
 
 from analysis.pairing import RESULT_SCHEMA
 from contract.errors import StackError
-from contract.results import COUNTED_ATTEMPT, FIRST_ATTEMPT
+from contract.results import counted_attempt, first_attempt
 
 _CLOSED_RESULTS = f"""
     SELECT condition.dataset, condition.model, job.item, job.cluster, job.repeat, condition.variant AS "order",
@@ -21,8 +21,8 @@ _CLOSED_RESULTS = f"""
     JOIN study ON study.id = job.study
     JOIN condition ON condition.id = job.condition
     JOIN item ON item.id = job.item
-    LEFT JOIN LATERAL ({FIRST_ATTEMPT}) AS first ON true
-    LEFT JOIN LATERAL ({COUNTED_ATTEMPT}) AS final ON true
+    LEFT JOIN LATERAL ({first_attempt("job.id")}) AS first ON true
+    LEFT JOIN LATERAL ({counted_attempt("job.id")}) AS final ON true
     WHERE study.name = $1 AND job.planned AND condition.format = 'closed' AND condition.stage = 'answer'
     ORDER BY job.position
 """  # noqa: S608 - only constants

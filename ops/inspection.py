@@ -8,6 +8,7 @@ from sqlalchemy import Engine, text
 
 from contract.database import postgres_errors
 from contract.errors import UsageError
+from producer.studies import find_study
 
 _JOBS = text("""
     SELECT job.id, condition.model, condition.dataset, condition.variant, condition.spec, job.repeat, job.state,
@@ -93,6 +94,7 @@ class JobSeen:
 def read_item(engine: Engine, study: str, item: str, *, model: str | None = None) -> list[JobSeen]:
     """The jobs of the item `item` (its id in the data file), each with every attempt; UsageError if there is none."""
     with postgres_errors(engine), engine.connect() as connection:
+        find_study(connection, study)
         models = list(connection.execute(_MODELS, {"study": study}).scalars())
         if model is not None and model not in models:
             raise UsageError(f"{study} has no model {model!r}; it has: {', '.join(models)}")

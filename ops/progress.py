@@ -7,17 +7,15 @@ from typing import Any
 from sqlalchemy import Engine, Row, text
 
 from contract.database import postgres_errors
-from contract.errors import UnknownStudyError
 from contract.study import Study
 from contract.tables import FINISHED_STATES
+from producer.studies import find_study, names
 from producer.window import LOSSES_POISON, WORKER_SEEN_S
 
-_STUDY = text("SELECT id, name, state, revision FROM study WHERE name = :name")
 _SPEC = text("""
     SELECT spec FROM study_revision JOIN study ON study.id = study_revision.study
     WHERE study.name = :name ORDER BY study_revision.revision DESC LIMIT 1
 """)
-_NAMES = text("SELECT name FROM study ORDER BY name")
 _COUNTS = text("""
     SELECT condition.model, condition.dataset, condition.queue, job.state, job.planned, count(*) AS jobs,
            min(job.position) AS place, count(*) FILTER (WHERE job.not_before > now()) AS later,
@@ -144,10 +142,11 @@ class Progress:
 
     def why_held(self, cell: Cell) -> str | None:
         """Why none of the cell's unfinished jobs can move; None if some can, or if there are none."""
+        if cell.finished == cell.planned:
+            return None
         if self.state != "active":
             return f"the study is {self.state}"
-        reasons = [waiting.reason for waiting in self.waiting if waiting.queue == cell.queue]
-        return reasons[0] if reasons and cell.finished < cell.planned else None
+        return next((waiting.reason for waiting in self.waiting if waiting.queue == cell.queue), None)
 
     @property
     def done(self) -> bool:
@@ -158,7 +157,7 @@ class Progress:
 def study_names(engine: Engine) -> list[str]:
     """The studies that the database knows."""
     with postgres_errors(engine), engine.connect() as connection:
-        return list(connection.execute(_NAMES).scalars())
+        return names(connection)
 
 
 def read_study_spec(engine: Engine, name: str) -> Study:
@@ -170,10 +169,7 @@ def read_study_spec(engine: Engine, name: str) -> Study:
 def read_progress(engine: Engine, name: str) -> Progress:
     """The progress of the study `name`; UnknownStudyError if there is none."""
     with postgres_errors(engine), engine.connect() as connection:
-        study = connection.execute(_STUDY, {"name": name}).one_or_none()
-        if study is None:
-            known = ", ".join(connection.execute(_NAMES).scalars()) or "none yet"
-            raise UnknownStudyError(f"no study {name!r} in the database; known: {known}")
+        study = find_study(connection, name)
         scope = {"study": study.id, "seen": WORKER_SEEN_S, "poison": LOSSES_POISON}
         counts = connection.execute(_COUNTS, scope).all()
         waiting = connection.execute(_WAITING, scope).all()

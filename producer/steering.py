@@ -10,13 +10,12 @@ from typing import Literal
 from sqlalchemy import Connection, Engine, text
 
 from contract.database import postgres_errors
-from contract.errors import UnknownStudyError, UsageError
+from contract.errors import UsageError
+from producer.studies import find_study
 from producer.window import LOSSES_POISON, REOPENED
 
 RETRIABLE = ("invalid", "refused", "failed")
 
-_STUDY = text("SELECT id, state FROM study WHERE name = :name FOR UPDATE")
-_NAMES = text("SELECT name FROM study ORDER BY name")
 _VALUES_OF = {
     "model": text("SELECT DISTINCT model FROM condition WHERE study = :study ORDER BY model"),
     "dataset": text("SELECT DISTINCT dataset FROM condition WHERE study = :study ORDER BY dataset"),
@@ -93,13 +92,13 @@ class Steered:
 def retry(engine: Engine, study: str, selection: Selection, *, dry_run: bool) -> list[Chosen]:
     """Put the chosen jobs back to pending in a new round; their attempts stay. A dry run only counts them."""
     with postgres_errors(engine), engine.begin() as connection:
-        study_id, state = _find(connection, study)
-        if state == "cancelled":
+        found = find_study(connection, study, lock=True)
+        if found.state == "cancelled":
             raise UsageError(f"the study {study} is cancelled; `bothways resume {study}` takes it up again")
-        _check_values(connection, study_id, "model", selection.models)
-        _check_values(connection, study_id, "dataset", selection.datasets)
+        _check_values(connection, found.id, "model", selection.models)
+        _check_values(connection, found.id, "dataset", selection.datasets)
         values = {
-            "study": study_id,
+            "study": found.id,
             "outcomes": list(selection.outcomes),
             "models": _listed(selection.models),
             "datasets": _listed(selection.datasets),
@@ -115,26 +114,18 @@ def steer(
 ) -> Steered:
     """Pause, resume or cancel a study or one model of it. What was queued goes back to pending at once."""
     with postgres_errors(engine), engine.begin() as connection:
-        study_id, before = _find(connection, study)
-        if before == "cancelled" and (state == "paused" or model is not None):
+        found = find_study(connection, study, lock=True)
+        if found.state == "cancelled" and (state == "paused" or model is not None):
             raise UsageError(f"the study {study} is cancelled; `bothways resume {study}` takes it up again")
         if model is None:
-            connection.execute(_SET_STUDY, {"study": study_id, "state": state})
+            connection.execute(_SET_STUDY, {"study": found.id, "state": state})
         else:
-            _check_values(connection, study_id, "model", (model,))
-            connection.execute(_SET_MODEL, {"study": study_id, "state": state, "model": model})
-        scope = {"study": study_id, "model": model}
+            _check_values(connection, found.id, "model", (model,))
+            connection.execute(_SET_MODEL, {"study": found.id, "state": state, "model": model})
+        scope = {"study": found.id, "model": model}
         connection.execute(_CLEAR_STOPS if state == "active" else _UNQUEUE, scope)
-        held = tuple(connection.execute(_STILL_HELD, {"study": study_id}).scalars())
-    return Steered(state=state, study_state=before if model is not None else state, still_held=held)
-
-
-def _find(connection: Connection, study: str) -> tuple[int, str]:
-    row = connection.execute(_STUDY, {"name": study}).one_or_none()
-    if row is None:
-        known = ", ".join(connection.execute(_NAMES).scalars()) or "none yet"
-        raise UnknownStudyError(f"no study {study!r} in the database; known: {known}")
-    return row.id, row.state
+        held = tuple(connection.execute(_STILL_HELD, {"study": found.id}).scalars())
+    return Steered(state=state, study_state=found.state if model is not None else state, still_held=held)
 
 
 def _check_values(connection: Connection, study: int, column: str, values: tuple[str, ...] | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from contract.results import COUNTED_ATTEMPT
+from contract.results import counted_attempt
 
 LOSSES_ALONE = 2
 """From so many losses on, a job travels alone: it may be what kills its worker."""
@@ -35,7 +35,7 @@ _RECOVER = text(f"""
         finished_at = CASE WHEN lost.poison THEN now() END,
         answer = CASE WHEN lost.poison THEN counted.answer END,
         counted_attempt = CASE WHEN lost.poison THEN counted.id END
-    FROM lost LEFT JOIN LATERAL ({COUNTED_ATTEMPT.replace("job.id", "lost.id")}) AS counted ON true
+    FROM lost LEFT JOIN LATERAL ({counted_attempt("lost.id")}) AS counted ON true
     WHERE job.id = lost.id
 """)  # noqa: S608 - only a constant
 # Rows are locked in one order everywhere, so that two that update many of them cannot wait for each other.

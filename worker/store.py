@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, RowMapping, text
 from contract.conditions import Rules
 from contract.formats import Variant
 from contract.items import Item, canonical_digest
-from contract.results import COUNTED_ATTEMPT
+from contract.results import counted_attempt
 from worker.records import LEASE_MARGIN_S, Attempt, ClaimedJob, Deployment
 from worker.retry import AskAgain, Decision, Done, Later, Stop, Tally
 
@@ -75,7 +75,7 @@ _KEEP_ATTEMPT = text("""
 _HELD = "WHERE job.id = :id AND job.claim = :claim AND job.state = 'running'"
 
 _DERIVED = f"""
-    FROM job AS this LEFT JOIN LATERAL ({COUNTED_ATTEMPT.replace("job.id", "this.id")}) AS counted ON true
+    FROM job AS this LEFT JOIN LATERAL ({counted_attempt("this.id")}) AS counted ON true
     WHERE this.id = :id AND job.id = this.id
 """
 _FINISH = text(f"""

@@ -113,9 +113,7 @@ def show(
     from ops.inspection import read_item
 
     name = study_name(study)
-    connected = connect()
-    read_progress(connected.engine, name)
-    jobs = [job for job in read_item(connected.engine, name, item, model=model) if everything or job.planned]
+    jobs = [job for job in read_item(connect().engine, name, item, model=model) if everything or job.planned]
     if not jobs:
         err.print("nothing of this item is planned any more; --all shows what was")
     if as_json:

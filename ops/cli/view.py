@@ -158,16 +158,14 @@ def _row(cell: Cell, pace: Pace) -> list[Text]:
 
 def waiting_lines(progress: Progress) -> list[str]:
     """What waits and for what, a line a reason."""
-    lines = dict.fromkeys(
-        f"waiting: {reason}" for cell in progress.cells if (reason := progress.why_held(cell)) is not None
-    )
+    lines = [f"waiting: {reason}" for cell in progress.cells if (reason := progress.why_held(cell)) is not None]
     for cell in progress.cells:
         if cell.later and cell.next_s is not None:
             when = print_duration(max(0.0, cell.next_s))
-            lines[f"waiting: {cell.later:,} jobs of {cell.model} on {cell.dataset} for another try, next in {when}"] = (
-                None
+            lines.append(
+                f"waiting: {cell.later:,} jobs of {cell.model} on {cell.dataset} for another try, next in {when}"
             )
-    return list(lines)
+    return list(dict.fromkeys(lines))
 
 
 def _speed(progress: Progress, pace: Pace) -> str:

@@ -1,5 +1,6 @@
 """A child process under the guard, and what every embedded engine has: an address, a child, a test of readiness."""
 
+import http.client
 import importlib.util
 import os
 import shutil
@@ -138,6 +139,18 @@ def find_package(name: str) -> Path:
     if spec is None or spec.origin is None:
         raise StackError(f"the embedded stack needs the package {name}: pip install 'bothways[local]'")
     return Path(spec.origin).parent
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether a server on this machine answers `path` with 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
 
 
 def free_port() -> int:

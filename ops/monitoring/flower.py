@@ -4,16 +4,16 @@ The child is `python -m ops.monitoring`, which adds our Celery application and t
 file and in the memory of that process, and nowhere else.
 """
 
-import http.client
 import importlib.util
 import os
 import secrets
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from contract.errors import StackError
-from ops.local.engines import Engine, free_port, launch
+from ops.local.engines import Engine, answers, free_port, launch
 from ops.local.files import write_private
 
 USER = "bothways"
@@ -31,16 +31,7 @@ def start_flower(state: Path, env: Mapping[str, str]) -> Engine:
     port = free_port()
     child = launch("flower", command(port, kept_password(state)), state=state, env=env, grace=_GRACE_S)
 
-    def is_ready() -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-        try:
-            connection.request("GET", "/healthcheck")
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except OSError:
-            return False
-        finally:
-            connection.close()
-
+    is_ready = partial(answers, port, "/healthcheck")
     engine = Engine(url=f"http://127.0.0.1:{port}", child=child, is_ready=is_ready, ready_within=_READY_WITHIN_S)
     return engine.wait_ready()
 
