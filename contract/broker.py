@@ -16,6 +16,13 @@ MARKER_KEY = "bothways:marker"
 IDLE_QUEUE = "bothways.idle"
 """What a worker listens to before it has found queues to serve; nobody publishes to it."""
 
+_KEY_PREFIX = "bothways:"
+
+
+def list_key(queue: str) -> str:
+    """The broker's list that holds the messages of `queue`."""
+    return _KEY_PREFIX + queue
+
 
 def visibility_timeout_s() -> int:
     """Longer than any bundle can take: its time budget, one call, and a minute.
@@ -54,7 +61,7 @@ def create_celery(broker_url: str) -> Celery:
             "socket_timeout": 30,
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
-            "global_keyprefix": "bothways:",
+            "global_keyprefix": _KEY_PREFIX,
         },
     )
     return app

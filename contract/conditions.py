@@ -91,5 +91,6 @@ def queue_for(model: Model) -> str:
 def _model_identity(model: Model) -> dict[str, Any]:
     identity: dict[str, Any] = {"provider": model.provider, "name": model.name, "model": model.model}
     if not isinstance(model, OpenAIModel):
-        identity["options"] = model.options.model_dump(mode="json")
+        # What is not set is left out, so that an option that comes with a newer version changes no digest.
+        identity["options"] = model.options.model_dump(mode="json", exclude_none=True)
     return identity

@@ -11,6 +11,14 @@ from contract.errors import StackError
 
 CONNECT_TIMEOUT_S = 5
 
+# Without these a connection to a host that lost its power is waited on for hours.
+_NOTICE_A_DEAD_HOST = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
 
 def open_engine(url: str, *, pool_size: int = 5) -> Engine:
     """An engine on `url`; nothing is connected yet. Idle connections are tested before use."""
@@ -20,7 +28,7 @@ def open_engine(url: str, *, pool_size: int = 5) -> Engine:
         max_overflow=0,
         pool_pre_ping=True,
         hide_parameters=True,  # completions and prompts do not belong into error texts
-        connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **_NOTICE_A_DEAD_HOST},
     )
 
 

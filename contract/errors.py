@@ -53,7 +53,7 @@ class InputError(UsageError):
 
 
 class ErrorKind(StrEnum):
-    """Why a call gave no completion; stored with the attempt and asked for by `retry`."""
+    """Why a job has no completion; those of a call are stored with the attempt and asked for by `retry`."""
 
     TRANSIENT = "transient"  # may pass by itself: network, overload, server restart
     THROTTLED = "throttled"  # told to slow down; counts against nobody
@@ -63,4 +63,5 @@ class ErrorKind(StrEnum):
     MISCONFIGURED = "misconfigured"  # wrong key, model or address: every further call would end the same way
     REJECTED = "rejected"  # this request only
     POISON = "poison"  # the worker died in it too often
+    PARENT = "parent"  # the job whose answer it needs has none
     BUG = "bug"  # ours: rendering or reading raised

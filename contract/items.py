@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 
@@ -41,7 +42,7 @@ class Item:
             "language": self.language,
         }
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The content digest: equal for equal content, whatever the source id."""
         return canonical_digest(self.payload)

@@ -4,20 +4,45 @@ Attempts are in the order of their claims, and within one claim of their start: 
 of the hosts say. Each function gives the SQL of a lateral subquery; `job` names the column that holds the job's id.
 """
 
+LOSSES_ALONE = 2
+"""From so many losses on, a job is suspected to kill its worker: it travels alone and is asked alone in its process."""
+
 
 def first_attempt(job: str) -> str:
     """The earliest attempt with a completion or a block; a transport fault never counts."""
-    return f"{_had(job)} ORDER BY attempt.claim, started_at LIMIT 1"
+    return f"""
+        SELECT id, outcome, answer FROM attempt WHERE attempt.job = {job} AND outcome <> 'no_completion'
+        ORDER BY attempt.claim, started_at LIMIT 1
+    """  # noqa: S608
 
 
-def counted_attempt(job: str) -> str:
-    """The earliest attempt that was read, else the last completion; none where no completion was to be had."""
-    return f"""{_had(job)}
+def counted_attempt(job: str, *, also: str | None = None) -> str:
+    """The earliest attempt that was read, else the last completion; none where no completion was to be had.
+
+    `also` selects one more attempt (id, outcome, answer, claim, started_at) that is just being inserted.
+    """
+    found = f"SELECT id, outcome, answer, claim, started_at FROM attempt WHERE attempt.job = {job}"  # noqa: S608
+    among = f"{found} UNION ALL {also}" if also else found
+    return f"""
+        SELECT id, outcome, answer FROM ({among}) AS attempt WHERE outcome <> 'no_completion'
         ORDER BY outcome = 'answered' DESC, CASE WHEN outcome = 'answered' THEN attempt.claim END,
                  CASE WHEN outcome = 'answered' THEN started_at END, attempt.claim DESC, started_at DESC LIMIT 1
+    """  # noqa: S608 - only column names of our own statements come here
+
+
+def children_follow(ended: str) -> str:
+    """The UPDATE by which children follow their parents; `ended` names a relation (id, state) of jobs just finished.
+
+    An answered parent makes its children due; one that ended before is asked again in a new round. Any other end of
+    the parent ends them as failed.
     """
-
-
-def _had(job: str) -> str:
-    # Only column names of our own statements come here.
-    return f"SELECT id, outcome, answer FROM attempt WHERE attempt.job = {job} AND outcome <> 'no_completion'"  # noqa: S608
+    return f"""
+        UPDATE job SET losses = 0, lease_until = NULL, calling = false, not_before = NULL, answer = NULL,
+            counted_attempt = NULL,
+            round = job.round + (ended.state = 'answered' AND job.finished_at IS NOT NULL)::int,
+            state = CASE WHEN ended.state = 'answered' THEN 'pending' ELSE 'failed' END,
+            finished_at = CASE WHEN ended.state = 'answered' THEN NULL ELSE now() END
+        FROM {ended} AS ended WHERE job.parent = ended.id AND CASE
+            WHEN ended.state = 'answered' THEN job.not_before = 'infinity' OR job.finished_at IS NOT NULL
+            ELSE job.state = 'pending' END
+    """  # noqa: S608 - only names of our own statements come here

@@ -142,7 +142,10 @@ class OpenAIModel(Spec):
 
 
 class Simulated(Spec):
-    """What a simulated model is like; see `worker.providers.simulated` for the figures that follow from it."""
+    """What a simulated model is like; see `worker.providers.simulated` for the figures that follow from it.
+
+    `kills`: a text; a prompt that holds it kills the worker that asks it, as a fault in a native library would.
+    """
 
     knows: Rate = 0.5
     prefers_first: Rate = 0.5
@@ -150,6 +153,7 @@ class Simulated(Spec):
     fault_rate: Rate = 0.0
     latency_s: Annotated[float, Field(ge=0)] = 0.0
     seed: int = 0
+    kills: Annotated[str, Field(min_length=1)] | None = None
 
 
 class SimulatedModel(Spec):
@@ -185,7 +189,7 @@ class Bundles(Spec):
 
 
 class Study(Spec):
-    """One study file."""
+    """One study file. `weight` is its share of a queue beside other studies: 2 gets twice what 1 gets."""
 
     study: Name
     description: str = ""
@@ -194,6 +198,7 @@ class Study(Spec):
     formats: Annotated[tuple[ClosedFormat, ...], Listed]
     repeats: Annotated[int, Field(ge=1, le=10_000)] = 1
     limit: Annotated[int, Field(ge=1)] | None = None
+    weight: Annotated[int, Field(ge=1, le=100)] = 1
     retry: Retry = Retry()
     bundles: Bundles = Bundles()
 

@@ -1,59 +1,38 @@
-"""The tables. Rows are dumb: they validate nothing and are turned into frozen records where they are read.
+"""The tables of studies and their results. Rows are dumb: they validate nothing, frozen records are read from them.
 
-States are text with a CHECK, times have a zone, ids and durations are BIGINT. A test keeps `ops/migrations/` in step.
+A test keeps `ops/migrations/` in step. What programs tell each other stands in `contract.service_tables`.
 """
 
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, DateTime, Index, Integer, MetaData, Text, UniqueConstraint
+from sqlalchemy import Boolean, Index, Integer, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-SQLModel.metadata.naming_convention = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-METADATA: MetaData = SQLModel.metadata
+from contract.columns import big_column, one_of, text_column, time_column
 
 JOB_STATES = ("pending", "queued", "running", "answered", "invalid", "refused", "failed")
 FINISHED_STATES = ("answered", "invalid", "refused", "failed")
 ATTEMPT_OUTCOMES = ("answered", "invalid", "refused", "no_completion")
+DUE = "state = 'pending' AND planned AND not_before IS NULL"
+"""What may be queued, as far as the job itself is concerned; exactly the predicate of its index."""
 ACTIVITY = ("active", "paused", "cancelled")
-
-
-def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
-    listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=column)
-
-
-def _big(**options: Any) -> Any:  # noqa: ANN401 - SQLModel's Field is untyped by design
-    return Field(sa_type=BigInteger, **options)
-
-
-def _text(**options: Any) -> Any:  # noqa: ANN401
-    return Field(sa_type=Text, **options)
-
-
-def _time(**options: Any) -> Any:  # noqa: ANN401
-    return Field(sa_type=DateTime(timezone=True), **options)
 
 
 class StudyRow(SQLModel, table=True):
     """A study by name; its resolved files are kept by revision."""
 
     __tablename__ = "study"
-    __table_args__ = (UniqueConstraint("name"), _one_of("state", ACTIVITY))
+    __table_args__ = (UniqueConstraint("name"), one_of("state", ACTIVITY))
 
-    id: int | None = _big(default=None, primary_key=True)
-    name: str = _text()
-    state: str = _text(sa_column_kwargs={"server_default": "active"})
+    id: int | None = big_column(default=None, primary_key=True)
+    name: str = text_column()
+    state: str = text_column(sa_column_kwargs={"server_default": "active"})
     revision: int = Field(sa_type=Integer)
-    created_at: datetime = _time()
+    weight: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": "1"})
+    created_at: datetime = time_column()
 
 
 class StudyRevisionRow(SQLModel, table=True):
@@ -61,10 +40,10 @@ class StudyRevisionRow(SQLModel, table=True):
 
     __tablename__ = "study_revision"
 
-    study: int = _big(primary_key=True, foreign_key="study.id")
+    study: int = big_column(primary_key=True, foreign_key="study.id")
     revision: int = Field(primary_key=True, sa_type=Integer)
     spec: dict[str, Any] = Field(sa_type=JSONB)
-    created_at: datetime = _time()
+    created_at: datetime = time_column()
 
 
 class ItemRow(SQLModel, table=True):
@@ -73,10 +52,10 @@ class ItemRow(SQLModel, table=True):
     __tablename__ = "item"
     __table_args__ = (UniqueConstraint("dataset", "source_id", "digest"),)
 
-    id: int | None = _big(default=None, primary_key=True)
-    dataset: str = _text()
-    source_id: str = _text()
-    digest: str = _text()
+    id: int | None = big_column(default=None, primary_key=True)
+    dataset: str = text_column()
+    source_id: str = text_column()
+    digest: str = text_column()
     payload: dict[str, Any] = Field(sa_type=JSONB)
 
 
@@ -84,22 +63,22 @@ class ConditionRow(SQLModel, table=True):
     """One way of asking. `spec` is what the digest covers, `rules` what may change without new jobs."""
 
     __tablename__ = "condition"
-    __table_args__ = (UniqueConstraint("study", "digest"), _one_of("state", ACTIVITY))
+    __table_args__ = (UniqueConstraint("study", "digest"), one_of("state", ACTIVITY))
 
-    id: int | None = _big(default=None, primary_key=True)
-    study: int = _big(foreign_key="study.id")
-    digest: str = _text()
-    dataset: str = _text()
-    provider: str = _text()
-    model: str = _text()
-    format: str = _text()
-    variant: str = _text()
-    stage: str = _text()
-    queue: str = _text()
+    id: int | None = big_column(default=None, primary_key=True)
+    study: int = big_column(foreign_key="study.id")
+    digest: str = text_column()
+    dataset: str = text_column()
+    provider: str = text_column()
+    model: str = text_column()
+    format: str = text_column()
+    variant: str = text_column()
+    stage: str = text_column()
+    queue: str = text_column()
     spec: dict[str, Any] = Field(sa_type=JSONB)
     rules: dict[str, Any] = Field(sa_type=JSONB)
-    of_condition: int | None = _big(default=None, foreign_key="condition.id")
-    state: str = _text(sa_column_kwargs={"server_default": "active"})
+    of_condition: int | None = big_column(default=None, foreign_key="condition.id")
+    state: str = text_column(sa_column_kwargs={"server_default": "active"})
 
 
 class JobRow(SQLModel, table=True):
@@ -107,40 +86,49 @@ class JobRow(SQLModel, table=True):
 
     `claim` is the fencing token: who holds an older one can finish nothing. `calling` says that a provider call is in
     flight, so that an expired lease counts as a loss. `counted_attempt` is the attempt that the result was read from.
+    `prefix`: jobs of one condition's model and dataset with equal numbers share the head of their prompts. `not_before`
+    is the instant before which it is not asked, 'infinity' as long as its parent has no answer.
     """
 
     __tablename__ = "job"
     __table_args__ = (
         UniqueConstraint("condition", "item", "part", "repeat"),
-        _one_of("state", JOB_STATES),
-        Index("ix_job_pending", "queue", "study", "position", postgresql_where="state = 'pending'"),
-        Index("ix_job_leased", "lease_until", postgresql_where="state IN ('queued', 'running')"),
-        Index("ix_job_study_state", "study", "state"),
+        one_of("state", JOB_STATES),
+        # What may be queued now is found without passing over what waits for an instant or for its parent.
+        Index("ix_job_due", "queue", "study", "position", postgresql_where=DUE),
+        Index("ix_job_waiting", "not_before", postgresql_where="state = 'pending' AND not_before IS NOT NULL"),
+        # Not by lease_until: a renewal would then have to write every index of the table.
+        Index("ix_job_held", "queue", "study", postgresql_where="state IN ('queued', 'running')"),
+        Index("ix_job_study", "study"),
         Index("ix_job_parent", "parent", postgresql_where="parent IS NOT NULL"),
+        # Every job is updated some times and the head of the queue is read all the time: room for updates in place, and
+        # dead rows cleared early.
+        {"postgresql_with": {"fillfactor": 80, "autovacuum_vacuum_scale_factor": 0.02}},
     )
 
-    id: int | None = _big(default=None, primary_key=True)
-    condition: int = _big(foreign_key="condition.id")
-    item: int = _big(foreign_key="item.id")
+    id: int | None = big_column(default=None, primary_key=True)
+    condition: int = big_column(foreign_key="condition.id")
+    item: int = big_column(foreign_key="item.id")
     part: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": "0"})
     repeat: int = Field(sa_type=Integer)
-    study: int = _big(foreign_key="study.id")
-    queue: str = _text()
-    cluster: str = _text()
-    position: int = _big()
-    state: str = _text(sa_column_kwargs={"server_default": "pending"})
+    study: int = big_column(foreign_key="study.id")
+    queue: str = text_column()
+    cluster: str = text_column()
+    position: int = big_column()
+    prefix: int | None = big_column(default=None)
+    state: str = text_column(sa_column_kwargs={"server_default": "pending"})
     planned: bool = Field(sa_type=Boolean, sa_column_kwargs={"server_default": "true"})
-    not_before: datetime | None = _time(default=None)
-    lease_until: datetime | None = _time(default=None)
+    not_before: datetime | None = time_column(default=None)
+    lease_until: datetime | None = time_column(default=None)
     claim: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": "0"})
     calling: bool = Field(sa_type=Boolean, sa_column_kwargs={"server_default": "false"})
     losses: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": "0"})
     round: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": "1"})
-    parent: int | None = _big(default=None, foreign_key="job.id")
+    parent: int | None = big_column(default=None, foreign_key="job.id")
     answer: int | None = Field(default=None, sa_type=Integer)
-    text: str | None = _text(default=None)
+    text: str | None = text_column(default=None)
     counted_attempt: UUID | None = Field(default=None)
-    finished_at: datetime | None = _time(default=None)
+    finished_at: datetime | None = time_column(default=None)
 
 
 class PromptRow(SQLModel, table=True):
@@ -148,8 +136,8 @@ class PromptRow(SQLModel, table=True):
 
     __tablename__ = "prompt"
 
-    digest: str = _text(primary_key=True)
-    text: str = _text()
+    digest: str = text_column(primary_key=True)
+    text: str = text_column()
 
 
 class DeploymentRow(SQLModel, table=True):
@@ -158,93 +146,49 @@ class DeploymentRow(SQLModel, table=True):
     __tablename__ = "deployment"
     __table_args__ = (UniqueConstraint("identity"),)
 
-    id: int | None = _big(default=None, primary_key=True)
-    identity: str = _text()
-    provider: str = _text()
-    model: str = _text()
-    endpoint: str | None = _text(default=None)
-    digest: str | None = _text(default=None)
-    quantisation: str | None = _text(default=None)
+    id: int | None = big_column(default=None, primary_key=True)
+    identity: str = text_column()
+    provider: str = text_column()
+    model: str = text_column()
+    endpoint: str | None = text_column(default=None)
+    digest: str | None = text_column(default=None)
+    quantisation: str | None = text_column(default=None)
     context_length: int | None = Field(default=None, sa_type=Integer)
-    server_version: str | None = _text(default=None)
-    template_digest: str | None = _text(default=None)
-    first_seen: datetime = _time()
+    server_version: str | None = text_column(default=None)
+    template_digest: str | None = text_column(default=None)
+    first_seen: datetime = time_column()
 
 
 class AttemptRow(SQLModel, table=True):
     """One provider call, whatever came of it. The id is made by the worker before the call; rows only ever grow."""
 
     __tablename__ = "attempt"
-    __table_args__ = (_one_of("outcome", ATTEMPT_OUTCOMES), Index("ix_attempt_job_claim", "job", "claim", "started_at"))
+    __table_args__ = (one_of("outcome", ATTEMPT_OUTCOMES), Index("ix_attempt_job_claim", "job", "claim", "started_at"))
 
     id: UUID = Field(primary_key=True)
-    job: int = _big(foreign_key="job.id")
+    job: int = big_column(foreign_key="job.id")
     round: int = Field(sa_type=Integer)
     claim: int = Field(sa_type=Integer)
-    started_at: datetime = _time()
-    latency_ms: int = _big()
-    prompt: str | None = _text(default=None, foreign_key="prompt.digest")
-    seed: int | None = _big(default=None)
-    completion: str | None = _text(default=None)
-    completion_length: int | None = _big(default=None)
-    thinking: str | None = _text(default=None)
-    finish_reason: str | None = _text(default=None)
+    started_at: datetime = time_column()
+    latency_ms: int = big_column()
+    prompt: str | None = text_column(default=None, foreign_key="prompt.digest")
+    seed: int | None = big_column(default=None)
+    completion: str | None = text_column(default=None)
+    completion_length: int | None = big_column(default=None)
+    thinking: str | None = text_column(default=None)
+    finish_reason: str | None = text_column(default=None)
     tokens_in: int | None = Field(default=None, sa_type=Integer)
     tokens_out: int | None = Field(default=None, sa_type=Integer)
     tokens_cached: int | None = Field(default=None, sa_type=Integer)
     logprobs: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
-    outcome: str = _text()
+    outcome: str = text_column()
     answer: int | None = Field(default=None, sa_type=Integer)
-    tier: str | None = _text(default=None)
-    reason: str | None = _text(default=None)
-    reading: str | None = _text(default=None)
+    tier: str | None = text_column(default=None)
+    reason: str | None = text_column(default=None)
+    reading: str | None = text_column(default=None)
     reading_version: int | None = Field(default=None, sa_type=Integer)
-    error_kind: str | None = _text(default=None)
-    error_message: str | None = _text(default=None)
-    deployment: int | None = _big(default=None, foreign_key="deployment.id")
-    pool: str | None = _text(default=None)
-    worker: str = _text()
-
-
-class CanaryRow(SQLModel, table=True):
-    """A first-contact call, kept like an attempt because it was paid for like one."""
-
-    __tablename__ = "canary"
-
-    id: UUID = Field(primary_key=True)
-    deployment: int | None = _big(default=None, foreign_key="deployment.id")
-    pool: str | None = _text(default=None)
-    started_at: datetime = _time()
-    tokens_in: int | None = Field(default=None, sa_type=Integer)
-    tokens_out: int | None = Field(default=None, sa_type=Integer)
-    completion: str | None = _text(default=None)
-    passed: bool = Field(sa_type=Boolean)
-    error_kind: str | None = _text(default=None)
-    error_message: str | None = _text(default=None)
-    worker: str = _text()
-
-
-class StopRow(SQLModel, table=True):
-    """What a person or a fault stopped: a queue of a study, with the reason in one sentence."""
-
-    __tablename__ = "stop"
-    __table_args__ = (UniqueConstraint("study", "queue"),)
-
-    id: int | None = _big(default=None, primary_key=True)
-    study: int = _big(foreign_key="study.id")
-    queue: str = _text()
-    reason: str = _text()
-    since: datetime = _time()
-
-
-class WorkerHeartbeatRow(SQLModel, table=True):
-    """A worker process that was seen, and what it listens to."""
-
-    __tablename__ = "worker_heartbeat"
-
-    worker: str = _text(primary_key=True)
-    started_at: datetime = _time()
-    seen_at: datetime = _time()
-    slots: int = Field(sa_type=Integer)
-    queues: list[str] = Field(sa_type=JSONB)
-    version: str = _text()
+    error_kind: str | None = text_column(default=None)
+    error_message: str | None = text_column(default=None)
+    deployment: int | None = big_column(default=None, foreign_key="deployment.id")
+    pool: str | None = text_column(default=None)
+    worker: str = text_column()

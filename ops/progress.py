@@ -9,6 +9,7 @@ from sqlalchemy import Engine, Row, text
 from contract.database import postgres_errors
 from contract.study import Study
 from contract.tables import FINISHED_STATES
+from ops.presence import why_nobody_dispatches
 from producer.studies import find_study, names
 from producer.window import LOSSES_POISON, WORKER_SEEN_S
 
@@ -16,31 +17,36 @@ _SPEC = text("""
     SELECT spec FROM study_revision JOIN study ON study.id = study_revision.study
     WHERE study.name = :name ORDER BY study_revision.revision DESC LIMIT 1
 """)
-_COUNTS = text("""
+_FOR_AN_INSTANT = "job.not_before > now() AND isfinite(job.not_before)"
+_COUNTS = text(f"""
     SELECT condition.model, condition.dataset, condition.queue, job.state, job.planned, count(*) AS jobs,
-           min(job.position) AS place, count(*) FILTER (WHERE job.not_before > now()) AS later,
-           extract(epoch FROM min(job.not_before) FILTER (WHERE job.not_before > now()) - now())::float AS next_s
+           min(job.position) AS place, count(*) FILTER (WHERE {_FOR_AN_INSTANT}) AS later,
+           extract(epoch FROM min(job.not_before) FILTER (WHERE {_FOR_AN_INSTANT}) - now())::float AS next_s
     FROM job JOIN condition ON condition.id = job.condition WHERE job.study = :study
     GROUP BY condition.model, condition.dataset, condition.queue, job.state, job.planned ORDER BY place
-""")
+""")  # noqa: S608 - only a constant
 _WAITING = text("""
-    SELECT unfinished.queue, unfinished.activity, stop.reason, EXISTS (
+    SELECT unfinished.queue, unfinished.activity, unfinished.for_parents, stop.reason, EXISTS (
         SELECT FROM worker_heartbeat
         WHERE queues ? unfinished.queue AND seen_at > now() - make_interval(secs => :seen)) AS served
     FROM (SELECT condition.queue, CASE WHEN bool_or(condition.state = 'active') THEN 'active'
-                                  ELSE max(condition.state) END AS activity
+                                  ELSE max(condition.state) END AS activity,
+                 bool_and(job.state = 'pending' AND job.not_before = 'infinity') IS TRUE AS for_parents
           FROM job JOIN condition ON condition.id = job.condition
           WHERE job.study = :study AND job.planned AND job.state IN ('pending', 'queued', 'running')
           GROUP BY condition.queue) AS unfinished
     LEFT JOIN stop ON stop.study = :study AND stop.queue = unfinished.queue ORDER BY unfinished.queue
 """)
 _HELD = text("""
-    SELECT extract(epoch FROM min(lease_until) - now())::float FROM job
-    WHERE study = :study AND planned AND state IN ('queued', 'running')
+    SELECT extract(epoch FROM min(lease_until) - now())::float AS next_lease_ends_s,
+           count(*) FILTER (WHERE calling AND lease_until > now()) AS calls
+    FROM job WHERE study = :study AND planned AND state IN ('queued', 'running')
 """)
 _WORKERS = text("SELECT count(*) FROM worker_heartbeat WHERE seen_at > now() - make_interval(secs => :seen)")
 _FAULTS = text("""
-    SELECT CASE WHEN job.losses > :poison THEN 'poison' ELSE coalesce(last.error_kind, 'poison') END AS kind,
+    SELECT CASE WHEN job.losses > :poison THEN 'poison'
+                WHEN last.error_kind IS NULL AND job.parent IS NOT NULL THEN 'parent'
+                ELSE coalesce(last.error_kind, 'poison') END AS kind,
            last.error_message AS message, count(*) AS jobs
     FROM job LEFT JOIN LATERAL (
         SELECT error_kind, error_message FROM attempt WHERE attempt.job = job.id
@@ -78,12 +84,16 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """A queue with unfinished jobs: why it was stopped, if it was, whether it is paused, and whether it is served."""
+    """A queue with unfinished jobs: why it was stopped, if it was, whether it is paused, and whether it is served.
+
+    `for_parents`: all that is left in it needs answers that other jobs have not given yet.
+    """
 
     queue: str
     stopped: str | None
     served: bool
     activity: str = "active"
+    for_parents: bool = False
 
     @property
     def reason(self) -> str | None:
@@ -92,12 +102,14 @@ class Waiting:
             return f"{self.queue} is {self.activity}"
         if self.stopped:
             return f"{self.queue} was stopped: {self.stopped}"
+        if self.for_parents:
+            return f"{self.queue} waits for answers that other jobs must give first"
         return None if self.served else f"no worker serves {self.queue}"
 
     @property
     def by_hand(self) -> bool:
         """Whether it will stand still until somebody does something, so that waiting for a worker is in vain."""
-        return self.activity != "active" or self.stopped is not None
+        return self.activity != "active" or self.stopped is not None or self.for_parents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +125,8 @@ class Fault:
 class Progress:
     """A study at one moment. `unplanned` jobs are kept but belong to no figure.
 
-    `next_lease_ends_s`: seconds until a queued or running job goes back, if nothing is heard of it before.
+    `next_lease_ends_s`: seconds until a queued or running job goes back, if nothing is heard of it before. `calls` are
+    in flight. `dispatch_fault` is why no job is being queued at all, None if jobs are.
     """
 
     study: str
@@ -124,6 +137,8 @@ class Progress:
     waiting: tuple[Waiting, ...]
     workers: int
     next_lease_ends_s: float | None = None
+    calls: int = 0
+    dispatch_fault: str | None = None
     faults: tuple[Fault, ...]
 
     def count(self, *states: str) -> int:
@@ -174,7 +189,8 @@ def read_progress(engine: Engine, name: str) -> Progress:
         counts = connection.execute(_COUNTS, scope).all()
         waiting = connection.execute(_WAITING, scope).all()
         workers = connection.execute(_WORKERS, scope).scalar_one()
-        next_lease_ends_s = connection.execute(_HELD, scope).scalar_one()
+        held = connection.execute(_HELD, scope).one()
+        dispatch_fault = why_nobody_dispatches(connection)
         faults = connection.execute(_FAULTS, scope).mappings().all()
     return Progress(
         study=study.name,
@@ -183,10 +199,19 @@ def read_progress(engine: Engine, name: str) -> Progress:
         cells=_cells([row for row in counts if row.planned]),
         unplanned=sum(row.jobs for row in counts if not row.planned),
         waiting=tuple(
-            Waiting(queue=row.queue, stopped=row.reason, served=row.served, activity=row.activity) for row in waiting
+            Waiting(
+                queue=row.queue,
+                stopped=row.reason,
+                served=row.served,
+                activity=row.activity,
+                for_parents=row.for_parents,
+            )
+            for row in waiting
         ),
         workers=workers,
-        next_lease_ends_s=next_lease_ends_s,
+        next_lease_ends_s=held.next_lease_ends_s,
+        calls=held.calls,
+        dispatch_fault=dispatch_fault,
         faults=tuple(Fault(**row) for row in faults),
     )
 

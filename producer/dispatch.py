@@ -4,25 +4,46 @@ Everything it does may be done twice or be lost: a message is a hint, Postgres i
 """
 
 import logging
+import random
 import threading
+import time
 import uuid
+from collections.abc import Sequence
+from contextlib import suppress
 
 from celery import Celery
 from kombu.exceptions import KombuError
 from redis import Redis
 from redis.exceptions import RedisError
-from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from contract.broker import EVALUATE, MARKER_KEY
-from producer.window import Bundle, cut_bundles, queue_next, recover, rooms, unqueue
+from contract.broker import EVALUATE, MARKER_KEY, list_key
+from producer.bundles import Bundle, Claimant, cut_bundles, share
+from producer.leadership import Presence, candidacy, resign, still_leads, try_to_lead
+from producer.window import (
+    ServedQueue,
+    claimants,
+    due_jobs,
+    mark_queued,
+    recover,
+    served_queues,
+    unqueue,
+    unqueue_old,
+    wake,
+)
 
-BUSY_PAUSE_S = 0.2
+BUSY_PAUSE_S = 0.1
 IDLE_PAUSE_S = 1.0
 STANDBY_PAUSE_S = 5.0
-JOBS_PER_SLOT = 64
+BEAT_EVERY_S = 2.0
+
 QUEUED_LEASE_S = 300.0
-_LEADER_LOCK = 7_401_002
+LOST_AFTER_S = 30.0
+"""Jobs that are queued for longer while their queue is empty in the broker have lost their message."""
+
+MOST_MESSAGES = 20_000
+"""Messages that may lie in the broker at all, some 25 MB: the end of every window, whatever became of its messages."""
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +56,8 @@ class Dispatcher:
         self._app = app
         self._broker = broker
         self._marker = uuid.uuid4().hex
+        self._presence = Presence(engine)
+        self._draw = random.Random()
 
     def run(self, stopping: threading.Event) -> None:
         """Lead or stand by until told to stop; a service that is away is waited for."""
@@ -44,50 +67,101 @@ class Dispatcher:
             except DBAPIError as error:
                 log.warning("Postgres does not answer (%s); trying again", type(error.orig).__name__)
             except (RedisError, KombuError) as error:
-                log.warning("the broker does not answer (%s); trying again", type(error).__name__)
+                fault = f"the broker does not answer ({type(error).__name__})"
+                log.warning("%s; trying again", fault)
+                with suppress(SQLAlchemyError):
+                    self._presence.beat(leads=False, fault=fault)
             stopping.wait(IDLE_PAUSE_S)
+        with suppress(SQLAlchemyError):
+            self._presence.leave()
 
     def _stand_by_and_lead(self, stopping: threading.Event) -> None:
-        # The lock lives as long as this connection, which therefore never goes back to the pool: a leader that dies or
-        # fails frees it.
-        with self._engine.connect() as connection:
-            connection.execution_options(isolation_level="AUTOCOMMIT")
-            connection.detach()
+        with candidacy(self._engine) as connection:
             while not stopping.is_set():
-                if _try_to_lead(connection):
+                if try_to_lead(connection):
                     self._lead(connection, stopping)
+                else:
+                    self._presence.beat(leads=False)
                 stopping.wait(STANDBY_PAUSE_S)
 
     def _lead(self, lock: Connection, stopping: threading.Event) -> None:
         log.info("leading")
+        last_beat = float("-inf")
         while not stopping.is_set():
-            lock.execute(text("SELECT 1"))
-            stopping.wait(BUSY_PAUSE_S if self.tick() else IDLE_PAUSE_S)
-        lock.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LEADER_LOCK})
+            still_leads(lock)
+            queued = self.tick()
+            if time.monotonic() - last_beat > BEAT_EVERY_S:
+                self._presence.beat(leads=True)
+                last_beat = time.monotonic()
+            stopping.wait(BUSY_PAUSE_S if queued else IDLE_PAUSE_S)
+        resign(lock)
 
     def tick(self) -> int:
         """One round: recover, notice lost messages, fill the windows. Returns how many jobs were queued."""
         with self._engine.begin() as connection:
             recovered = recover(connection)
-            if self._messages_may_be_gone():
-                recovered += unqueue(connection)
-            space = rooms(connection, per_slot=JOBS_PER_SLOT)
+            wake(connection)
+            queues = served_queues(connection)
+        lengths = self._lengths(queues)
+        recovered += self._take_back_lost(lengths)
         if recovered:
             log.info("%d jobs went back to pending", recovered)
-        return sum(self._fill(queue, room) for queue, room in space.items())
+        room = max(0, MOST_MESSAGES - sum(lengths.values())) // max(1, len(queues))
+        return sum(self._fill(queue, messages=room) for queue in queues)
 
-    def _fill(self, queue: str, room: int) -> int:
+    def _take_back_lost(self, lengths: dict[str, int]) -> int:
+        """Put back what is queued without a message: all of it if the broker was emptied, else what waits too long."""
         with self._engine.begin() as connection:
-            jobs = queue_next(connection, queue, room=room, lease_s=QUEUED_LEASE_S)
+            if self._messages_may_be_gone():
+                return unqueue(connection)
+            empty = [queue for queue, length in lengths.items() if length == 0]
+            return unqueue_old(connection, empty, left_s=QUEUED_LEASE_S - LOST_AFTER_S)
+
+    def _fill(self, queue: ServedQueue, *, messages: int) -> int:
+        """Queue and publish what the window of one queue has room for; returns how many jobs."""
+        with self._engine.begin() as connection:
+            bundles = self._choose(connection, queue)[:messages]
+            wanted = [job_id for bundle in bundles for job_id in bundle.job_ids]
+            queued = mark_queued(connection, wanted, lease_s=QUEUED_LEASE_S) if wanted else set()
         try:
-            self._publish(queue, cut_bundles(jobs))
+            self._publish(queue.queue, [bundle for bundle in bundles if queued.intersection(bundle.job_ids)])
         except (RedisError, KombuError):
             with self._engine.begin() as connection:
-                unqueue(connection, [job.id for job in jobs])
+                unqueue(connection, sorted(queued))
             raise
-        return len(jobs)
+        return len(queued)
+
+    def _choose(self, connection: Connection, queue: ServedQueue) -> list[Bundle]:
+        """The bundles to send now, studies by their weights, the jobs of each in plan order."""
+        studies = claimants(connection, queue.queue)
+        largest = max((study.bundle_size(queue.pace_s) for study in studies), default=0)
+        shares = share(queue.room(largest), studies, queue.pace_s, self._draw)
+        return [
+            bundle
+            for study in studies
+            if shares[study.id]
+            for bundle in self._bundles_of(connection, queue, study, shares[study.id])
+        ]
+
+    def _bundles_of(self, connection: Connection, queue: ServedQueue, study: Claimant, jobs: int) -> list[Bundle]:
+        """Bundles of the first due jobs of a study, no more jobs than `jobs` unless the first bundle alone has."""
+        size = study.bundle_size(queue.pace_s)
+        limit = jobs + size
+        due = due_jobs(connection, queue.queue, study.id, limit=limit)
+        bundles = cut_bundles(due, study.name, size=size, slots=queue.slots, more=len(due) == limit)
+        return _first(bundles, jobs)
+
+    def _lengths(self, queues: Sequence[ServedQueue]) -> dict[str, int]:
+        """How many messages lie in each queue. A safety net for the broker's memory and a sign of lost messages; never
+        a measure of what there is to do."""
+        with self._broker.pipeline(transaction=False) as pipeline:
+            for queue in queues:
+                pipeline.llen(list_key(queue.queue))
+            return dict(zip((queue.queue for queue in queues), pipeline.execute(), strict=True))
 
     def _publish(self, queue: str, bundles: list[Bundle]) -> None:
+        if not bundles:
+            return
         with self._app.producer_pool.acquire(block=True) as producer, producer.batch():  # type: ignore[attr-defined]  # newer than its stubs
             for bundle in bundles:
                 shown = {"study": bundle.study, "model": bundle.model, "dataset": bundle.dataset}
@@ -112,5 +186,12 @@ class Dispatcher:
         return True
 
 
-def _try_to_lead(connection: Connection) -> bool:
-    return bool(connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _LEADER_LOCK}).scalar_one())
+def _first(bundles: list[Bundle], jobs: int) -> list[Bundle]:
+    """The first bundles with no more than `jobs` jobs in all, and one at least."""
+    chosen: list[Bundle] = []
+    for bundle in bundles:
+        if chosen and len(bundle.job_ids) > jobs:
+            break
+        chosen.append(bundle)
+        jobs -= len(bundle.job_ids)
+    return chosen

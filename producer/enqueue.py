@@ -18,8 +18,9 @@ from producer.study_file import LoadedStudy
 from producer.window import REOPENED
 
 _STUDY = text("""
-    INSERT INTO study (name, state, revision, created_at) VALUES (:name, 'active', 1, now())
-    ON CONFLICT (name) DO UPDATE SET revision = study.revision + 1 RETURNING id, state, revision
+    INSERT INTO study (name, state, revision, weight, created_at) VALUES (:name, 'active', 1, :weight, now())
+    ON CONFLICT (name) DO UPDATE SET revision = study.revision + 1, weight = excluded.weight
+    RETURNING id, state, revision
 """)
 _REVISION = text("""
     INSERT INTO study_revision (study, revision, spec, created_at)
@@ -44,13 +45,14 @@ _ITEM_IDS = text("""
     SELECT item.dataset, item.source_id, item.id FROM item JOIN staged_item USING (dataset, source_id, digest)
 """)
 _STAGE_JOBS = """
-    CREATE TEMP TABLE staged_job (condition bigint, item bigint, part int, repeat int, position bigint, cluster text)
+    CREATE TEMP TABLE staged_job
+        (condition bigint, item bigint, part int, repeat int, position bigint, prefix bigint, cluster text)
 """
-_COPY_JOBS = "COPY staged_job (condition, item, part, repeat, position, cluster) FROM STDIN"
+_COPY_JOBS = "COPY staged_job (condition, item, part, repeat, position, prefix, cluster) FROM STDIN"
 _INSERT_JOBS = text("""
-    INSERT INTO job (condition, item, part, repeat, study, queue, position, cluster)
+    INSERT INTO job (condition, item, part, repeat, study, queue, position, prefix, cluster)
     SELECT staged.condition, staged.item, staged.part, staged.repeat, :study, condition.queue, staged.position,
-           staged.cluster
+           staged.prefix, staged.cluster
     FROM staged_job AS staged JOIN condition ON condition.id = staged.condition
     ORDER BY staged.position
     ON CONFLICT (condition, item, part, repeat) DO NOTHING
@@ -61,9 +63,10 @@ _REVIVE = text("""
       AND (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat)
 """)
 _MOVE = text("""
-    UPDATE job SET position = staged.position, cluster = staged.cluster FROM staged_job AS staged
-    WHERE job.study = :study
-      AND (job.cluster <> staged.cluster OR (job.state = 'pending' AND job.position <> staged.position))
+    UPDATE job SET position = staged.position, prefix = staged.prefix, cluster = staged.cluster
+    FROM staged_job AS staged
+    WHERE job.study = :study AND (job.cluster <> staged.cluster OR (job.state = 'pending' AND
+          (job.position, job.prefix) IS DISTINCT FROM (staged.position, staged.prefix)))
       AND (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat)
 """)
 _UNPLAN = text("""
@@ -125,7 +128,7 @@ def enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
 
 
 def _write_study(connection: Connection, loaded: LoadedStudy) -> tuple[int, int]:
-    row = connection.execute(_STUDY, {"name": loaded.study.study}).one()
+    row = connection.execute(_STUDY, {"name": loaded.study.study, "weight": loaded.study.weight}).one()
     if row.state == "cancelled":
         name = loaded.study.study
         raise InputError(loaded.path, f"the study {name} was cancelled; `bothways resume {name}` takes it up again")
@@ -181,6 +184,7 @@ def _stage_jobs(
             job.part,
             job.repeat,
             position,
+            job.prefix,
             job.item.cluster,
         )
         for position, job in enumerate(jobs)

@@ -13,11 +13,15 @@ from producer.study_file import LoadedStudy
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedJob:
-    """One job to be: an item under a condition (by its digest), one repeat from 1. `part` is 0 for closed answers."""
+    """One job to be: an item under a condition (by its digest), one repeat from 1. `part` is 0 for closed answers.
+
+    `prefix` is a 64-bit number, equal where jobs of one model and dataset share the head of their prompts.
+    """
 
     condition: str
     item: Item
     repeat: int
+    prefix: int
     part: int = 0
 
 
@@ -40,11 +44,12 @@ def plan_jobs(loaded: LoadedStudy) -> Iterator[PlannedJob]:
     for model, dataset, form in _grid(loaded):
         digests: dict[Variant, str] = {}
         for item in _by_prefix(loaded.items[dataset.name]):
+            prefix = _prefix_number(item)
             for variant in _rotated(closed.variants(item), item):
                 if variant not in digests:
                     digests[variant] = _condition(loaded, model, dataset, form, variant).digest
                 for repeat in range(1, loaded.study.repeats + 1):
-                    yield PlannedJob(condition=digests[variant], item=item, repeat=repeat)
+                    yield PlannedJob(condition=digests[variant], item=item, repeat=repeat, prefix=prefix)
 
 
 def _grid(loaded: LoadedStudy) -> Iterator[tuple[Model, Dataset, ClosedFormat]]:
@@ -64,6 +69,11 @@ def _by_prefix(items: list[Item]) -> list[Item]:
     for item in items:
         places.setdefault(closed.prefix(item), len(places))
     return sorted(items, key=lambda item: places[closed.prefix(item)])
+
+
+def _prefix_number(item: Item) -> int:
+    digest = hashlib.sha256(closed.prefix(item).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], signed=True)
 
 
 def _rotated(variants: tuple[Variant, ...], item: Item) -> tuple[Variant, ...]:

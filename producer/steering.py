@@ -41,6 +41,7 @@ _CHOSEN = """
         SELECT error_kind FROM attempt WHERE attempt.job = job.id ORDER BY claim DESC, started_at DESC LIMIT 1
     ) AS last ON true
     WHERE job.study = :study AND job.planned AND job.state = ANY(:outcomes)
+      AND NOT EXISTS (SELECT FROM job AS other WHERE other.id = job.parent AND other.state <> 'answered')
       AND (CAST(:models AS text[]) IS NULL OR condition.model = ANY(:models))
       AND (CAST(:datasets AS text[]) IS NULL OR condition.dataset = ANY(:datasets))
       AND (CAST(:kinds AS text[]) IS NULL OR

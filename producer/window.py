@@ -1,6 +1,7 @@
 """The dispatcher's SQL: recover what was lost, and choose what is queued next.
 
-A queue's window is counted in Postgres, never by the length of a list in the broker.
+A queue's window is counted in Postgres, never by the length of a list in the broker. Rows are locked in the order of
+their ids everywhere, so that two that update many of them cannot wait for each other.
 """
 
 from collections.abc import Sequence
@@ -8,10 +9,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from contract.results import counted_attempt
-
-LOSSES_ALONE = 2
-"""From so many losses on, a job travels alone: it may be what kills its worker."""
+from contract.results import children_follow, counted_attempt
+from contract.tables import DUE
+from producer.bundles import Claimant, DueJob
 
 LOSSES_POISON = 4
 """With more losses than this a job ends failed."""
@@ -22,90 +22,113 @@ REOPENED = """
 """What becomes of a finished job that is opened again; its attempts stay, and its round is the opener's to count."""
 
 WORKER_SEEN_S = 30
-"""A worker that was not seen for longer is taken for gone."""
+"""A worker or dispatcher that was not seen for longer is taken for gone."""
+
+WINDOW_S = 120.0
+"""A window holds about so many seconds of work, as far as the workers have told their pace."""
+FIRST_JOBS_PER_SLOT = 32
+MOST_JOBS_PER_SLOT = 128
+WAKE_AT_ONCE = 10_000
 
 # A job that ends as poison has the result of its attempts, if they left one.
 _RECOVER = text(f"""
     WITH lost AS (
         SELECT id, calling AND losses >= :poison AS poison FROM job
         WHERE state IN ('queued', 'running') AND lease_until < now() ORDER BY id FOR UPDATE SKIP LOCKED
-    )
-    UPDATE job SET losses = losses + calling::int, calling = false, lease_until = NULL,
-        state = CASE WHEN lost.poison THEN coalesce(counted.outcome, 'failed') ELSE 'pending' END,
-        finished_at = CASE WHEN lost.poison THEN now() END,
-        answer = CASE WHEN lost.poison THEN counted.answer END,
-        counted_attempt = CASE WHEN lost.poison THEN counted.id END
-    FROM lost LEFT JOIN LATERAL ({counted_attempt("lost.id")}) AS counted ON true
-    WHERE job.id = lost.id
-""")  # noqa: S608 - only a constant
-# Rows are locked in one order everywhere, so that two that update many of them cannot wait for each other.
+    ), recovered AS (
+        UPDATE job SET losses = losses + calling::int, calling = false, lease_until = NULL,
+            state = CASE WHEN lost.poison THEN coalesce(counted.outcome, 'failed') ELSE 'pending' END,
+            finished_at = CASE WHEN lost.poison THEN now() END,
+            answer = CASE WHEN lost.poison THEN counted.answer END,
+            counted_attempt = CASE WHEN lost.poison THEN counted.id END
+        FROM lost LEFT JOIN LATERAL ({counted_attempt("lost.id")}) AS counted ON true
+        WHERE job.id = lost.id RETURNING job.id, job.state
+    ), followed AS (
+        {children_follow("(SELECT id, state FROM recovered WHERE state <> 'pending')")}
+    ) SELECT count(*) FROM recovered
+""")  # noqa: S608 - only constants
+_WAKE = text(f"""
+    UPDATE job SET not_before = NULL WHERE id IN (
+        SELECT id FROM job WHERE state = 'pending' AND not_before <= now() ORDER BY id
+        FOR UPDATE SKIP LOCKED LIMIT {WAKE_AT_ONCE})
+""")  # noqa: S608
 _UNQUEUE = text("""
     UPDATE job SET state = 'pending', lease_until = NULL WHERE id IN (
         SELECT id FROM job WHERE state = 'queued' AND (CAST(:ids AS bigint[]) IS NULL OR id = ANY(:ids))
         ORDER BY id FOR UPDATE)
 """)
+_UNQUEUE_OLD = text("""
+    UPDATE job SET state = 'pending', lease_until = NULL WHERE id IN (
+        SELECT id FROM job WHERE state = 'queued' AND queue = ANY(:queues)
+          AND lease_until < now() + make_interval(secs => :left_s)
+        ORDER BY id FOR UPDATE SKIP LOCKED)
+""")
 
-_ROOM = text("""
-    SELECT served.queue, served.slots * :per_slot - (
+_SERVED = text("""
+    SELECT served.queue, served.slots, served.pace_s, (
         SELECT count(*) FROM job WHERE job.queue = served.queue AND job.state IN ('queued', 'running')
-    ) AS room
+    ) AS held
     FROM (
-        SELECT queue, sum(slots) AS slots
+        SELECT queue, sum(slots) AS slots, avg((pace ->> queue)::float) AS pace_s
         FROM worker_heartbeat CROSS JOIN LATERAL jsonb_array_elements_text(queues) AS queue
         WHERE seen_at > now() - make_interval(secs => :seen) GROUP BY queue
     ) AS served ORDER BY served.queue
 """)
-
-# Studies take turns: the first due job of each, then the second of each, and so on.
-_QUEUE_NEXT = text("""
+_CLAIMANTS = text(f"""
+    SELECT study.id, study.name, study.weight, bundles.size, bundles.budget_s, coalesce(held.jobs, 0) AS held
+    FROM study CROSS JOIN LATERAL (
+        SELECT (rules -> 'bundles' ->> 'size')::int AS size, (rules -> 'bundles' ->> 'budget_s')::float AS budget_s
+        FROM condition WHERE study = study.id AND queue = :queue AND condition.state = 'active' LIMIT 1
+    ) AS bundles LEFT JOIN (
+        SELECT study, count(*) AS jobs FROM job
+        WHERE queue = :queue AND state IN ('queued', 'running') GROUP BY study
+    ) AS held ON held.study = study.id
+    WHERE study.state = 'active'
+      AND NOT EXISTS (SELECT FROM stop WHERE stop.study = study.id AND stop.queue = :queue)
+      AND EXISTS (SELECT FROM job WHERE job.queue = :queue AND job.study = study.id AND {DUE})
+    ORDER BY study.id
+""")  # noqa: S608
+_DUE_JOBS = text(f"""
+    SELECT job.id, condition.model, condition.dataset, job.prefix, job.losses
+    FROM job JOIN condition ON condition.id = job.condition
+    WHERE job.queue = :queue AND job.study = :study AND {DUE.replace("state", "job.state")}
+      AND condition.state = 'active'
+    ORDER BY job.position LIMIT :limit
+""")  # noqa: S608
+_QUEUE = text("""
     WITH due AS (
-        SELECT job.id, job.study, job.losses, job.position, job.turn
-        FROM study CROSS JOIN LATERAL (
-            SELECT job.id, job.study, job.losses, job.position, row_number() OVER (ORDER BY job.position) AS turn
-            FROM job JOIN condition ON condition.id = job.condition
-            WHERE job.queue = :queue AND job.study = study.id AND job.state = 'pending' AND job.planned
-              AND condition.state = 'active' AND (job.not_before IS NULL OR job.not_before <= now())
-            ORDER BY job.position LIMIT :room
-        ) AS job
-        WHERE study.state = 'active'
-          AND NOT EXISTS (SELECT FROM stop WHERE stop.study = study.id AND stop.queue = :queue)
-        ORDER BY job.turn, job.study LIMIT :room
-    ), taken AS (
-        UPDATE job SET state = 'queued', not_before = NULL, lease_until = now() + make_interval(secs => :lease_s)
-        FROM due WHERE job.id = due.id AND job.state = 'pending' RETURNING job.id, job.condition
-    )
-    SELECT due.id, study.name AS study, condition.model, condition.dataset, due.losses,
-           (condition.rules -> 'bundles' ->> 'size')::int AS size
-    FROM taken JOIN due USING (id) JOIN condition ON condition.id = taken.condition JOIN study ON study.id = due.study
-    ORDER BY study.name, due.position
+        SELECT id FROM job WHERE id = ANY(:ids) AND state = 'pending' ORDER BY id FOR UPDATE SKIP LOCKED
+    ) UPDATE job SET state = 'queued', lease_until = now() + make_interval(secs => :lease_s)
+    FROM due WHERE job.id = due.id RETURNING job.id
 """)
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueuedJob:
-    """A job that was just marked queued, with what decides the bundle it travels in."""
+class ServedQueue:
+    """A queue that living workers serve: their slots, their seconds a job (None if none told), jobs in its window."""
 
-    id: int
-    study: str
-    model: str
-    dataset: str
-    losses: int
-    size: int
+    queue: str
+    slots: int
+    pace_s: float | None
+    held: int
 
-
-@dataclass(frozen=True, kw_only=True)
-class Bundle:
-    """The jobs of one message: one queue, study, model and dataset."""
-
-    job_ids: tuple[int, ...]
-    study: str
-    model: str
-    dataset: str
+    def room(self, largest_bundle: int) -> int:
+        """How many more jobs its window has room for: some minutes of work, and two bundles for each slot at least."""
+        per_slot = FIRST_JOBS_PER_SLOT
+        if self.pace_s is not None:
+            per_slot = min(MOST_JOBS_PER_SLOT, int(WINDOW_S / max(self.pace_s, 1e-3)))
+        return max(0, self.slots * max(per_slot, 2 * largest_bundle) - self.held)
 
 
 def recover(connection: Connection) -> int:
     """The one recovery rule: queued or running with an expired lease goes back to pending, or fails as poison."""
-    return connection.execute(_RECOVER, {"poison": LOSSES_POISON}).rowcount
+    found: int = connection.execute(_RECOVER, {"poison": LOSSES_POISON}).scalar_one()
+    return found
+
+
+def wake(connection: Connection) -> int:
+    """Make jobs due whose instant has come."""
+    return connection.execute(_WAKE).rowcount
 
 
 def unqueue(connection: Connection, job_ids: Sequence[int] | None = None) -> int:
@@ -113,35 +136,28 @@ def unqueue(connection: Connection, job_ids: Sequence[int] | None = None) -> int
     return connection.execute(_UNQUEUE, {"ids": None if job_ids is None else list(job_ids)}).rowcount
 
 
-def rooms(connection: Connection, *, per_slot: int) -> dict[str, int]:
-    """How many more jobs each queue may hold that a living worker serves; a queue without a worker is not fed."""
-    rows = connection.execute(_ROOM, {"per_slot": per_slot, "seen": WORKER_SEEN_S})
-    return {queue: room for queue, room in rows if room > 0}
+def unqueue_old(connection: Connection, queues: Sequence[str], *, left_s: float) -> int:
+    """Put jobs of `queues` back whose queued lease has less than `left_s` seconds left: their messages are gone."""
+    return connection.execute(_UNQUEUE_OLD, {"queues": list(queues), "left_s": left_s}).rowcount
 
 
-def queue_next(connection: Connection, queue: str, *, room: int, lease_s: float) -> list[QueuedJob]:
-    """Mark up to `room` due jobs of `queue` as queued, studies taking turns; in the order of bundling."""
-    rows = connection.execute(_QUEUE_NEXT, {"queue": queue, "room": room, "lease_s": lease_s}).mappings()
-    return [QueuedJob(**row) for row in rows]
+def served_queues(connection: Connection) -> list[ServedQueue]:
+    """The queues that living workers serve; a queue without a worker is not fed."""
+    rows = connection.execute(_SERVED, {"seen": WORKER_SEEN_S}).mappings()
+    return [ServedQueue(**row) for row in rows]
 
 
-def cut_bundles(jobs: Sequence[QueuedJob]) -> list[Bundle]:
-    """Consecutive jobs of one study, model and dataset, at most the study's bundle size; suspects travel alone."""
-    bundles: list[list[QueuedJob]] = []
-    for job in jobs:
-        if bundles and _fits(bundles[-1], job):
-            bundles[-1].append(job)
-        else:
-            bundles.append([job])
-    return [_bundle(jobs) for jobs in bundles]
+def claimants(connection: Connection, queue: str) -> list[Claimant]:
+    """The active studies with due jobs in `queue`."""
+    return [Claimant(**row) for row in connection.execute(_CLAIMANTS, {"queue": queue}).mappings()]
 
 
-def _fits(bundle: list[QueuedJob], job: QueuedJob) -> bool:
-    last = bundle[-1]
-    together = (last.study, last.model, last.dataset) == (job.study, job.model, job.dataset)
-    return together and len(bundle) < job.size and max(last.losses, job.losses) < LOSSES_ALONE
+def due_jobs(connection: Connection, queue: str, study: int, *, limit: int) -> list[DueJob]:
+    """The first due jobs of a study in plan order."""
+    values = {"queue": queue, "study": study, "limit": limit}
+    return [DueJob(**row) for row in connection.execute(_DUE_JOBS, values).mappings()]
 
 
-def _bundle(jobs: list[QueuedJob]) -> Bundle:
-    first = jobs[0]
-    return Bundle(job_ids=tuple(job.id for job in jobs), study=first.study, model=first.model, dataset=first.dataset)
+def mark_queued(connection: Connection, job_ids: Sequence[int], *, lease_s: float) -> set[int]:
+    """Mark those of `job_ids` queued that are still pending; which they were."""
+    return set(connection.execute(_QUEUE, {"ids": list(job_ids), "lease_s": lease_s}).scalars())

@@ -1,13 +1,18 @@
 """Small makers of domain values for tests: what a test does not name has a plain default."""
 
 import json
+import uuid
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from contract.items import Item
+from worker.records import Attempt
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def make_item(source_id: str = "q1", **changes: Any) -> Item:  # noqa: ANN401
@@ -21,6 +26,21 @@ def make_item(source_id: str = "q1", **changes: Any) -> Item:  # noqa: ANN401
         "cluster": source_id,
     }
     return Item(**(values | changes))
+
+
+def make_attempt(number: int = 0, **changes: Any) -> Attempt:  # noqa: ANN401
+    """An answered attempt, the `number`-th minute after the beginning."""
+    values: dict[str, Any] = {
+        "id": uuid.uuid4(),
+        "started_at": BEGINNING + timedelta(minutes=number),
+        "latency_ms": 5,
+        "prompt": "Which is right?",
+        "seed": 1,
+        "outcome": "answered",
+        "completion": "A",
+        "answer": 0,
+    }
+    return Attempt(**(values | changes))
 
 
 def item_rows(count: int) -> list[dict[str, Any]]:

@@ -19,6 +19,8 @@ from contract.settings import Settings
 from ops.local.postgres import start_postgres
 from ops.local.valkey import start_valkey
 from ops.schema import migrate
+from producer.dispatch import Dispatcher
+from tests.jobs import dispatching
 
 TEMPLATE = "bothways"
 
@@ -79,6 +81,20 @@ def broker_url(valkey_url: str) -> str:
     with Redis.from_url(valkey_url) as client:
         client.flushall()
     return valkey_url
+
+
+@pytest.fixture
+def broker(broker_url: str) -> Iterator[Redis]:
+    """A client of the broker."""
+    with Redis.from_url(broker_url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+def dispatcher(engine: Engine, broker: Redis, broker_url: str) -> Iterator[Dispatcher]:
+    """A dispatcher that is asked for one round at a time."""
+    with dispatching(engine, broker, broker_url) as made:
+        yield made
 
 
 @pytest.fixture

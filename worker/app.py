@@ -22,7 +22,8 @@ from worker.settings import WorkerOptions
 from worker.store import JobStore
 from worker.tasks import register
 
-SPARE_CONNECTIONS = 2
+MOST_CONNECTIONS = 8
+"""Enough for any number of slots: a connection is held for milliseconds, never while a model is thinking."""
 GIVE_BACK_RESERVE_S = 3.0
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 def run_worker(settings: Settings, options: WorkerOptions) -> int:
     """Serve until SIGTERM; calls in flight end, the rest is given back. Returns the exit code."""
     name = f"{options.name}.{os.getpid()}"
-    engine = open_engine(settings.database_url.get_secret_value(), pool_size=options.slots + SPARE_CONNECTIONS)
+    engine = open_engine(settings.database_url.get_secret_value(), pool_size=min(options.slots, MOST_CONNECTIONS) + 1)
     stopping = threading.Event()
     evaluator = Evaluator(
         JobStore(engine, worker=name), lambda model: open_provider(model, settings), stopping=stopping
@@ -42,6 +43,7 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
         providers=options.providers,
         slots=options.slots,
         version=version("bothways"),
+        pace=evaluator.pace,
     )
     app = create_celery(settings.broker_url.get_secret_value())
     register(app, evaluator)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from sqlalchemy.exc import DataError
 
 from contract.study import Model
-from worker.ask import ask_once, without_details
+from worker.ask import Asked, ask_once, without_details
+from worker.company import Company
+from worker.pace import Pace
 from worker.persist import persistently
 from worker.providers.base import Provider
 from worker.records import ClaimedJob
-from worker.retry import Decision, Done, Dropped, Tally, asking_policy, count, decide
+from worker.retry import AskAgain, Decision, Done, Dropped, Tally, asking_policy, count, decide
 from worker.store import JobStore
 
 
@@ -40,94 +42,142 @@ class Evaluator:
     def __init__(
         self, store: JobStore, open_provider: Callable[[Model], Provider], *, stopping: threading.Event
     ) -> None:
-        self._store = store
+        self.store = store
+        self.stopping = stopping
+        self.company = Company()
+        self.pace = Pace()
+        self.policy = asking_policy(self._sleep)
         self._open_provider = open_provider
         self._providers: dict[Model, Provider] = {}
         self._opening = threading.Lock()
-        self._stopping = stopping
         self._hands = Hands(jobs={})
 
     def evaluate(self, job_ids: Sequence[int]) -> str:
         """Evaluate what can still be claimed of `job_ids`; returns the summary that monitors show."""
-        jobs = persistently(lambda: self._store.claim(job_ids))
+        jobs = persistently(lambda: self.store.claim(job_ids))
         self._hands.take(jobs)
-        started = time.monotonic()
         outcomes: Counter[str] = Counter()
-        left = deque(jobs)
+        way = _Way(self, jobs)
         try:
-            while left and not self._stopping.is_set():
-                ends = started + left[0].rules.bundles.budget_s
-                if time.monotonic() > ends:
-                    break
-                outcomes[self._settle(left[0], ends)] += 1
-                self._hands.drop([left.popleft()])
+            while way.left and way.may_go_on():
+                outcomes[way.settle_next()] += 1
+                self._hands.drop([way.left.popleft()])
         finally:
             # Also after an error that nobody foresaw: what was not finished must not wait for its lease.
-            if left:
-                outcomes["given back"] = len(left)
-                self._give_back(list(left))
+            if way.left:
+                outcomes["given back"] = len(way.left)
+                self._give_back(list(way.left))
+            way.end()
         return " ".join(f"{what} {times}" for what, times in outcomes.items()) or "nothing to do"
 
     def give_back_all(self) -> None:
         """Give back whatever is still held; calls in flight are not waited for."""
         self._give_back(list(self._hands.jobs.values()))
 
-    def _settle(self, job: ClaimedJob, ends: float) -> str:
-        """Ask until the retry rules say that it is enough, or the time is over; returns what became of the job."""
-        if job.answered:
-            persistently(lambda: self._store.finish(job))
-            return "answered"
-        asking = _Asking(self._store, lambda: self._provider(job.rules.model), job, self._wanted_until(ends))
-        decision = asking_policy(self._sleep)(asking.step)
-        return asking.last_outcome if isinstance(decision, Done) else "put back"
-
-    def _wanted_until(self, ends: float) -> Callable[[], bool]:
-        return lambda: not self._stopping.is_set() and time.monotonic() <= ends
-
-    def _sleep(self, seconds: float) -> None:
-        """Wait, but not beyond the order to stop."""
-        self._stopping.wait(seconds)
-
-    def _give_back(self, jobs: Sequence[ClaimedJob]) -> None:
-        persistently(lambda: self._store.give_back(jobs))
-        self._hands.drop(jobs)
-
-    def _provider(self, model: Model) -> Provider:
+    def provider(self, model: Model) -> Provider:
         """The provider of `model`, opened once a process."""
         with self._opening:
             if model not in self._providers:
                 self._providers[model] = self._open_provider(model)
             return self._providers[model]
 
+    def _sleep(self, seconds: float) -> None:
+        """Wait, but not beyond the order to stop."""
+        self.stopping.wait(seconds)
 
-class _Asking:
-    """The calls of one job in one claim."""
+    def _give_back(self, jobs: Sequence[ClaimedJob]) -> None:
+        persistently(lambda: self.store.give_back(jobs))
+        self._hands.drop(jobs)
 
-    def __init__(
-        self, store: JobStore, open_provider: Callable[[], Provider], job: ClaimedJob, may_call: Callable[[], bool]
-    ) -> None:
-        self._store = store
-        self._open_provider = open_provider
-        self._job = job
-        self._may_call = may_call
-        self._tally: Tally = job.tally
-        self.last_outcome = "failed"
 
-    def step(self) -> Decision:
+class _Way:
+    """One bundle on its way: the jobs that are left, and the one whose call was already noted as begun."""
+
+    def __init__(self, evaluator: Evaluator, jobs: Sequence[ClaimedJob]) -> None:
+        self.left = deque(jobs)
+        self._evaluator = evaluator
+        self._store = evaluator.store
+        self._ends = time.monotonic() + (jobs[0].rules.bundles.budget_s if jobs else 0.0)
+        self._begun: ClaimedJob | None = None
+        self._alone: bool | None = None  # how we are in the process's company; None: not in it
+
+    def may_go_on(self) -> bool:
+        """Whether a further call may begin: nobody told us to stop, and the time budget is not used up."""
+        return not self._evaluator.stopping.is_set() and time.monotonic() <= self._ends
+
+    def settle_next(self) -> str:
+        """Ask the next job until the retry rules say that it is enough, or the time is over; what became of it."""
+        job = self.left[0]
+        if job.answered:
+            persistently(lambda: self._store.finish(job))
+            return "answered"
+        started = time.monotonic()
+        asking = _Asking(job)
+        decision = self._evaluator.policy(lambda: self._step(asking))
+        self._evaluator.pace.note(job.queue, time.monotonic() - started)
+        return asking.last_outcome if isinstance(decision, Done) else "put back"
+
+    def _step(self, asking: "_Asking") -> Decision:
         """One call and its commit; Dropped without one where the time is over or the job is not ours or not wanted."""
-        if not self._may_call() or not persistently(lambda: self._store.begin_call(self._job)):
-            persistently(lambda: self._store.give_back([self._job]))
+        job = asking.job
+        if not self._begin(job):
+            persistently(lambda: self._store.give_back([job]))
             return Dropped()
-        asked = ask_once(self._job, self._tally, self._open_provider)
-        self._tally = count(self._tally, asked.verdict)
-        decision = decide(self._tally, asked.verdict, self._job.rules.retry, jitter=random.random())
+        asked = ask_once(job, asking.tally, lambda: self._evaluator.provider(job.rules.model))
+        decision = asking.judge(asked)
+        self._keep(job, asked, decision)
+        return decision
+
+    def end(self) -> None:
+        """Leave the company of the process's other calls."""
+        if self._alone is not None:
+            self._evaluator.company.leave(alone=self._alone)
+            self._alone = None
+
+    def _begin(self, job: ClaimedJob) -> bool:
+        """Have the call noted as begun. In company from before that until after the last commit: a call that is noted
+        while a suspect is asked would be accused of that one's deeds."""
+        if self._begun is job:
+            return True
+        self.end()
+        if self._evaluator.company.enter(alone=job.suspect, until=self._ends):
+            self._alone = job.suspect
+        return self._alone is not None and self.may_go_on() and persistently(lambda: self._store.begin_call(job))
+
+    def _keep(self, job: ClaimedJob, asked: Asked, decision: Decision) -> None:
+        """Commit the attempt and what follows from it, and in the same breath begin the call that comes next."""
         attempt = asked.attempt
         if asked.deployment is not None:
             deployment = asked.deployment
             attempt = replace(attempt, deployment=persistently(lambda: self._store.deployment_id(deployment)))
+        then = self._following(decision)
         try:
-            persistently(lambda: self._store.keep(self._job, attempt, decision))
+            begun = persistently(lambda: self._store.keep(job, attempt, decision, then=then))
         except DataError:
-            persistently(lambda: self._store.keep(self._job, without_details(attempt), decision))
-        self.last_outcome = "failed" if attempt.outcome == "no_completion" else attempt.outcome
-        return decision
+            begun = persistently(lambda: self._store.keep(job, without_details(attempt), decision, then=then))
+        self._begun = then if begun else None
+
+    def _following(self, decision: Decision) -> ClaimedJob | None:
+        """The job whose call can begin at once; None where something must be waited for or looked at first."""
+        if not self.may_go_on() or self._evaluator.company.disturbed:
+            return None
+        if isinstance(decision, AskAgain):
+            return self.left[0] if decision.wait_s == 0 else None
+        following = self.left[1] if len(self.left) > 1 else None
+        return None if following is None or following.answered or following.suspect or self._alone else following
+
+
+class _Asking:
+    """What the calls of one job in one claim have come to so far."""
+
+    def __init__(self, job: ClaimedJob) -> None:
+        self.job = job
+        self.tally: Tally = job.tally
+        self.last_outcome = "failed"
+
+    def judge(self, asked: Asked) -> Decision:
+        """Count the call and decide what follows from it."""
+        self.tally = count(self.tally, asked.verdict)
+        outcome = asked.attempt.outcome
+        self.last_outcome = "failed" if outcome == "no_completion" else outcome
+        return decide(self.tally, asked.verdict, self.job.rules.retry, jitter=random.random())

@@ -4,6 +4,7 @@ The same look-up writes the worker's heartbeat. A restarted worker finds its que
 a broadcast that could be lost.
 """
 
+import json
 import logging
 import threading
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from celery import bootsteps
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from worker.pace import Pace
+
 LOOK_EVERY_S = 1.0
 
 _SERVED = text("""
@@ -22,9 +25,9 @@ _SERVED = text("""
     ORDER BY condition.queue
 """)
 _HEARTBEAT = text("""
-    INSERT INTO worker_heartbeat (worker, started_at, seen_at, slots, queues, version)
-    VALUES (:worker, now(), now(), :slots, to_jsonb(CAST(:queues AS text[])), :version)
-    ON CONFLICT (worker) DO UPDATE SET seen_at = now(), queues = excluded.queues
+    INSERT INTO worker_heartbeat (worker, started_at, seen_at, slots, queues, version, pace)
+    VALUES (:worker, now(), now(), :slots, to_jsonb(CAST(:queues AS text[])), :version, CAST(:pace AS jsonb))
+    ON CONFLICT (worker) DO UPDATE SET seen_at = now(), queues = excluded.queues, pace = excluded.pace
 """)
 _GONE = text("DELETE FROM worker_heartbeat WHERE worker = :worker")
 
@@ -40,13 +43,14 @@ class Registry:
     providers: tuple[str, ...]
     slots: int
     version: str
+    pace: Pace
 
     def look(self) -> list[str]:
         """Write the heartbeat and return the queues to serve now."""
         with self.engine.begin() as connection:
             queues = list(connection.execute(_SERVED, {"providers": list(self.providers)}).scalars())
             beat = {"worker": self.worker, "slots": self.slots, "queues": queues, "version": self.version}
-            connection.execute(_HEARTBEAT, beat)
+            connection.execute(_HEARTBEAT, beat | {"pace": json.dumps(self.pace.now())})
         return queues
 
     def leave(self) -> None:

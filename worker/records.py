@@ -7,6 +7,7 @@ from uuid import UUID
 from contract.conditions import Rules
 from contract.formats import Variant
 from contract.items import Item, canonical_digest
+from contract.results import LOSSES_ALONE
 from worker.retry import Tally
 
 LEASE_MARGIN_S = 30.0
@@ -16,7 +17,7 @@ LEASE_MARGIN_S = 30.0
 class ClaimedJob:
     """One job in this worker's hands, with all that is needed to ask. `claim` is its fencing token.
 
-    `answered`: a lost claim of this round has stored an answer after all.
+    `answered`: a lost claim of this round has stored an answer after all. `losses`: workers that died in its calls.
     """
 
     id: int
@@ -31,11 +32,17 @@ class ClaimedJob:
     rules: Rules
     tally: Tally
     answered: bool = False
+    losses: int = 0
 
     @property
-    def lease_s(self) -> float:
-        """Longer than the bundle's time budget and one call."""
-        return self.rules.bundles.budget_s + self.rules.model.timeout_s + LEASE_MARGIN_S
+    def suspect(self) -> bool:
+        """Whether it may be what kills its workers."""
+        return self.losses >= LOSSES_ALONE
+
+    @property
+    def call_lease_s(self) -> float:
+        """Seconds that a job is leased for when its call begins: longer than that call can take."""
+        return self.rules.model.timeout_s + LEASE_MARGIN_S
 
     def seed(self, resample: int) -> int:
         """The seed of a call, 31 bits: equal for both orders of an item, new for each repeat, resample and round."""

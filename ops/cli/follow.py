@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Engine
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
@@ -12,27 +13,33 @@ from ops.cli.view import Pace, open_view
 from ops.progress import Progress, read_progress
 
 LOOK_EVERY_S = 0.5
+LOOK_SHARE = 10
 PATIENCE_S = 60.0
 """How long nothing may be able to move before following ends: a worker may be just starting."""
+STANDSTILL_S = 1800.0
+"""How long nothing may move though nothing is known to be in the way."""
 
 
 def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S) -> Exit:
     """Show the study's progress until every planned job has its result, or nothing can move any more."""
     pace = Pace()
     stuck_since: float | None = None
+    standstill = Standstill()
     with open_view(err) as view:
         while True:
-            progress = _look(engine, study, patience_s)
             now = time.monotonic()
-            pace.note(now, progress)
+            progress = _look(engine, study, patience_s)
+            pace.note(time.monotonic(), progress)
+            stood = standstill.note(now, progress)
             stuck_since = (stuck_since or now) if stuck_reasons(progress) else None
-            given_up = stuck_since is not None and (_by_hand(progress) or now - stuck_since > patience_s)
+            stuck = stuck_since is not None and (_by_hand(progress) or now - stuck_since > patience_s)
+            given_up = bool(stuck or stood)
             view.show([(progress, pace)], last=progress.done or given_up)
             if progress.done:
                 break
             if given_up:
-                return _report_stuck(progress)
-            time.sleep(LOOK_EVERY_S)
+                return _report_stuck(progress, stuck_reasons(progress) or stood)
+            _pause(time.monotonic() - now)
     for line in fault_lines(progress):
         err.print(line)
     return Exit.SOME_FAILED if progress.count("failed") else Exit.DONE
@@ -48,6 +55,7 @@ def watch(engine: Engine, studies: Sequence[str]) -> None:
     paces = {study: Pace() for study in studies}
     with open_view(out) as view:
         while True:
+            began = time.monotonic()
             looks = []
             for study, pace in paces.items():
                 progress = _look(engine, study, PATIENCE_S)
@@ -57,15 +65,41 @@ def watch(engine: Engine, studies: Sequence[str]) -> None:
             view.show(looks, last=done)
             if done:
                 return
-            time.sleep(LOOK_EVERY_S)
+            _pause(time.monotonic() - began)
 
 
 def stuck_reasons(progress: Progress) -> list[str]:
     """Why nothing of the study can move; empty as long as something can."""
     if progress.state != "active":
         return [f"the study is {progress.state}"]
+    if progress.dispatch_fault and progress.waiting and not progress.count("running"):
+        held = (waiting.reason for waiting in progress.waiting)
+        return [progress.dispatch_fault, *(reason for reason in held if reason is not None)]
     reasons = [waiting.reason for waiting in progress.waiting]
     return [reason for reason in reasons if reason is not None] if reasons and all(reasons) else []
+
+
+@dataclass
+class Standstill:
+    """Notices that nothing moves though nothing seems to be in the way: no call, no result, nothing waits for a time.
+
+    A worker that cannot read what it is given, or a broker that swallows messages, looks like that.
+    """
+
+    longest_s: float = STANDSTILL_S
+    _seen: tuple[int, int] | None = None
+    _since: float = 0.0
+
+    def note(self, now: float, progress: Progress) -> list[str]:
+        """Take in one look; the reason to give up, if nothing moved for too long."""
+        may_move = progress.calls > 0 or any(cell.later for cell in progress.cells)
+        seen = (progress.finished, progress.planned)
+        if may_move or seen != self._seen:
+            self._seen, self._since = seen, now
+        if now - self._since <= self.longest_s:
+            return []
+        minutes = self.longest_s / 60
+        return [f"nothing has moved for {minutes:.0f} minutes though workers are there: their logs may tell why"]
 
 
 def _look(engine: Engine, study: str, patience_s: float) -> Progress:
@@ -90,9 +124,14 @@ def _by_hand(progress: Progress) -> bool:
     return progress.state != "active" or all(waiting.by_hand for waiting in progress.waiting)
 
 
-def _report_stuck(progress: Progress) -> Exit:
+def _pause(look_s: float) -> None:
+    """Between two looks: long enough that looking at a study of a million jobs is no burden to its database."""
+    time.sleep(max(LOOK_EVERY_S, LOOK_SHARE * look_s))
+
+
+def _report_stuck(progress: Progress, reasons: Sequence[str]) -> Exit:
     err.print(f"nothing of {progress.study} can move now; {progress.planned - progress.finished:,} jobs wait:")
-    for reason in stuck_reasons(progress):
+    for reason in reasons:
         err.print(visible(f"  {reason}"))
     err.print("mend it, then run or resume the study: what has its result is not asked again")
     return Exit.STUCK

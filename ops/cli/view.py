@@ -121,6 +121,8 @@ def summary(progress: Progress, pace: Pace) -> str:
     """The state in one line."""
     counts = ", ".join(f"{progress.count(state):,} {state}" for state in _OUTCOMES)
     held = {reason for cell in progress.cells if (reason := progress.why_held(cell))}
+    if progress.dispatch_fault and not progress.done:
+        held.add(progress.dispatch_fault)
     waiting = f"; waiting: {'; '.join(sorted(held))}" if held else ""
     speed = _speed(progress, pace)
     jobs = f"{progress.finished:,} of {progress.planned:,} jobs ({counts})"
@@ -159,6 +161,8 @@ def _row(cell: Cell, pace: Pace) -> list[Text]:
 def waiting_lines(progress: Progress) -> list[str]:
     """What waits and for what, a line a reason."""
     lines = [f"waiting: {reason}" for cell in progress.cells if (reason := progress.why_held(cell)) is not None]
+    if progress.dispatch_fault and not progress.done:
+        lines.insert(0, f"waiting: {progress.dispatch_fault}")
     for cell in progress.cells:
         if cell.later and cell.next_s is not None:
             when = print_duration(max(0.0, cell.next_s))

@@ -2,7 +2,8 @@
 
 from alembic import context
 
-from contract.tables import METADATA
+from contract import service_tables, tables  # noqa: F401 - importing them fills METADATA
+from contract.columns import METADATA
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA)
 with context.begin_transaction():

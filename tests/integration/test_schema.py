@@ -4,7 +4,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine
 
-from contract.tables import METADATA
+from contract import service_tables, tables  # noqa: F401 - importing them fills METADATA
+from contract.columns import METADATA
 from ops.schema import migrate
 
 

@@ -17,7 +17,7 @@ from ops.progress import read_progress
 from producer.enqueue import enqueue
 from producer.steering import Selection, Steered, retry, steer
 from producer.study_file import read_study
-from producer.window import LOSSES_POISON, queue_next, recover
+from producer.window import LOSSES_POISON, claimants, due_jobs, recover
 from tests.builders import write_study
 from worker.evaluate import Evaluator
 from worker.providers.base import Endpoint, Request
@@ -183,7 +183,7 @@ def queue_all(engine: Engine) -> list[int]:
 def offered(engine: Engine, queue: str = "simulated.sim") -> int:
     """How many jobs of a queue the dispatcher would queue now; nothing is changed."""
     with engine.connect() as connection:
-        return len(queue_next(connection, queue, room=100, lease_s=900))
+        return sum(len(due_jobs(connection, queue, study.id, limit=100)) for study in claimants(connection, queue))
 
 
 def stop(engine: Engine, study: int, queue: str) -> None:

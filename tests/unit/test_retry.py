@@ -42,6 +42,7 @@ CONSEQUENCES: dict[ErrorKind, Decision] = {
     ErrorKind.MISCONFIGURED: Stop(),
     ErrorKind.REJECTED: Done(),
     ErrorKind.POISON: Done(),
+    ErrorKind.PARENT: Done(),
     ErrorKind.BUG: Done(),
 }
 """What a first call that ended this way leads to, without jitter."""

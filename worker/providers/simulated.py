@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +38,8 @@ class SimulatedProvider:
     def complete(self, request: Request) -> Completion:
         """Answer by the rules; TransientError as often as `fault_rate` says."""
         self._note(request, "asked")
+        if self._options.kills is not None and self._options.kills in request.prompt:
+            os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(min(self._options.latency_s, request.timeout_s))
         if self._options.latency_s > request.timeout_s:
             self._note(request, "timed out")
