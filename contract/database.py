@@ -20,13 +20,16 @@ _NOTICE_A_DEAD_HOST = {
 }
 
 
-def open_engine(url: str, *, pool_size: int = 5) -> Engine:
-    """An engine on `url`; nothing is connected yet. Idle connections are tested before use."""
+def open_engine(url: str, *, pool_size: int = 5, ping: bool = True) -> Engine:
+    """An engine on `url`; nothing is connected yet.
+
+    Idle connections are tested before use; without `ping` they are not, for a caller that repeats what fails anyway.
+    """
     return create_engine(
         url,
         pool_size=pool_size,
         max_overflow=0,
-        pool_pre_ping=True,
+        pool_pre_ping=ping,
         hide_parameters=True,  # completions and prompts do not belong into error texts
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **_NOTICE_A_DEAD_HOST},
     )

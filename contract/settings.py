@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.errors import StackError
@@ -25,7 +26,10 @@ def _beginning_with(*schemes: str) -> Callable[[SecretStr], SecretStr]:
 
 
 class Settings(BaseSettings):
-    """Addresses, from BOTHWAYS_* variables or from the embedded stack that runs on this state folder."""
+    """Addresses, from BOTHWAYS_* variables or from the embedded stack that runs on this state folder.
+
+    `lease_margin_s`: how long after its time a worker's call is taken for lost.
+    """
 
     model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore", frozen=True)
 
@@ -33,6 +37,7 @@ class Settings(BaseSettings):
     broker_url: Annotated[SecretStr, AfterValidator(_beginning_with("redis://", "rediss://"))]
     embedded_url: str | None = None
     simulated_ledger: Path | None = None
+    lease_margin_s: Annotated[float, Field(ge=1)] = 30.0
 
 
 class _StateFolder(BaseSettings):
@@ -57,10 +62,14 @@ def load_settings() -> Settings:
 def _what_is_wrong(error: ValidationError) -> str:
     """One line that names variables and never their values."""
     faults = {f"BOTHWAYS_{str(fault['loc'][0]).upper()}": fault for fault in error.errors()}
-    wrong = [f"{name}: {fault['ctx']['error']}" for name, fault in faults.items() if fault["type"] == "value_error"]
+    wrong = [f"{name}: {_fault(fault)}" for name, fault in faults.items() if fault["type"] != "missing"]
     if wrong:
         return "; ".join(wrong)
     return (
         f"no database and broker to work with: start `bothways up` in another terminal, or set {', '.join(faults)}"
         f" (looked for a running stack in {state_folder()})"
     )
+
+
+def _fault(fault: ErrorDetails) -> str:
+    return str(fault["ctx"]["error"]) if fault["type"] == "value_error" else fault["msg"]

@@ -16,7 +16,7 @@ from kombu.exceptions import KombuError
 from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from contract.broker import EVALUATE, MARKER_KEY, list_key
 from producer.bundles import Bundle, Claimant, cut_bundles, share
@@ -64,16 +64,22 @@ class Dispatcher:
         while not stopping.is_set():
             try:
                 self._stand_by_and_lead(stopping)
-            except DBAPIError as error:
-                log.warning("Postgres does not answer (%s); trying again", type(error.orig).__name__)
+            except SQLAlchemyError as error:
+                log.warning("Postgres does not answer (%s); trying again", type(error).__name__)
             except (RedisError, KombuError) as error:
-                fault = f"the broker does not answer ({type(error).__name__})"
-                log.warning("%s; trying again", fault)
-                with suppress(SQLAlchemyError):
-                    self._presence.beat(leads=False, fault=fault)
+                self._tell(f"the broker does not answer ({type(error).__name__})")
+            except Exception as error:  # a fault of ours must not end all dispatching
+                log.exception("dispatching failed; trying again")
+                self._tell(f"dispatching failed ({type(error).__name__}); the dispatcher's log tells more")
             stopping.wait(IDLE_PAUSE_S)
         with suppress(SQLAlchemyError):
             self._presence.leave()
+
+    def _tell(self, fault: str) -> None:
+        """Say in the log and in Postgres what keeps this dispatcher from its work."""
+        log.warning("%s; trying again", fault)
+        with suppress(SQLAlchemyError):
+            self._presence.beat(leads=False, fault=fault)
 
     def _stand_by_and_lead(self, stopping: threading.Event) -> None:
         with candidacy(self._engine) as connection:

@@ -32,10 +32,13 @@ log = logging.getLogger(__name__)
 def run_worker(settings: Settings, options: WorkerOptions) -> int:
     """Serve until SIGTERM; calls in flight end, the rest is given back. Returns the exit code."""
     name = f"{options.name}.{os.getpid()}"
-    engine = open_engine(settings.database_url.get_secret_value(), pool_size=min(options.slots, MOST_CONNECTIONS) + 1)
+    connections = min(options.slots, MOST_CONNECTIONS) + 1
+    engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False)
     stopping = threading.Event()
     evaluator = Evaluator(
-        JobStore(engine, worker=name), lambda model: open_provider(model, settings), stopping=stopping
+        JobStore(engine, worker=name, lease_margin_s=settings.lease_margin_s),
+        lambda model: open_provider(model, settings),
+        stopping=stopping,
     )
     registry = Registry(
         engine=engine,

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, IntegrityError
 
 from contract.study import Model
 from worker.ask import Asked, ask_once, without_details
@@ -153,7 +153,7 @@ class _Way:
         then = self._following(decision)
         try:
             begun = persistently(lambda: self._store.keep(job, attempt, decision, then=then))
-        except DataError:
+        except (DataError, IntegrityError):
             begun = persistently(lambda: self._store.keep(job, without_details(attempt), decision, then=then))
         self._begun = then if begun else None
 

@@ -10,8 +10,6 @@ from contract.items import Item, canonical_digest
 from contract.results import LOSSES_ALONE
 from worker.retry import Tally
 
-LEASE_MARGIN_S = 30.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedJob:
@@ -38,11 +36,6 @@ class ClaimedJob:
     def suspect(self) -> bool:
         """Whether it may be what kills its workers."""
         return self.losses >= LOSSES_ALONE
-
-    @property
-    def call_lease_s(self) -> float:
-        """Seconds that a job is leased for when its call begins: longer than that call can take."""
-        return self.rules.model.timeout_s + LEASE_MARGIN_S
 
     def seed(self, resample: int) -> int:
         """The seed of a call, 31 bits: equal for both orders of an item, new for each repeat, resample and round."""

@@ -111,7 +111,8 @@ def _keep(over: str) -> str:
     """
 
 
-KEEP = {name: text(_keep(over)) for name, over in _OVER.items()}
+# On one line: the driver keeps only statements of less than 4,096 characters ready, and parses longer ones every time.
+KEEP = {name: text(" ".join(_keep(over).split())) for name, over in _OVER.items()}
 """One attempt and what follows, by what becomes of the job; returns whether the call of `next` is noted as begun."""
 
 FINISH = text(f"""

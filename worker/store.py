@@ -14,7 +14,7 @@ from contract.conditions import Rules
 from contract.formats import Variant
 from contract.items import Item, canonical_digest
 from worker import statements
-from worker.records import LEASE_MARGIN_S, Attempt, ClaimedJob, Deployment
+from worker.records import Attempt, ClaimedJob, Deployment
 from worker.retry import AskAgain, Decision, Done, Later, Stop, Tally
 
 _CONDITIONS_KEPT = 10_000
@@ -29,12 +29,16 @@ class _Way:
 
 
 class JobStore:
-    """Jobs and attempts in Postgres, as one worker process sees them."""
+    """Jobs and attempts in Postgres, as one worker process sees them.
 
-    def __init__(self, engine: Engine, *, worker: str) -> None:
+    Jobs are leased for the time that their bundle or their call may take, and for `lease_margin_s` more.
+    """
+
+    def __init__(self, engine: Engine, *, worker: str, lease_margin_s: float = 30.0) -> None:
         self._engine = engine
         self._single = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._worker = worker
+        self._margin_s = lease_margin_s
         self._deployments: dict[Deployment, int] = {}
         self._ways: dict[tuple[int, int], _Way] = {}
 
@@ -45,7 +49,7 @@ class JobStore:
         """
         ids = list(job_ids)
         with self._engine.begin() as connection:
-            rows = connection.execute(statements.CLAIM, {"ids": ids, "margin": LEASE_MARGIN_S}).mappings().all()
+            rows = connection.execute(statements.CLAIM, {"ids": ids, "margin": self._margin_s}).mappings().all()
             # Before the commit: rules that this version cannot read must not leave jobs in nobody's hands.
             ways = self._read_ways(connection, {(row["condition"], row["revision"]) for row in rows})
         place = {job_id: number for number, job_id in enumerate(ids)}
@@ -55,7 +59,7 @@ class JobStore:
     def begin_call(self, job: ClaimedJob) -> bool:
         """Renew the lease and note that a call starts; False if the job is no longer held or no longer wanted."""
         with self._single.connect() as connection:
-            return connection.execute(statements.BEGIN_CALL, _next(job)).first() is not None
+            return connection.execute(statements.BEGIN_CALL, self._next(job)).first() is not None
 
     def give_back(self, jobs: Sequence[ClaimedJob]) -> None:
         """Put jobs that were not asked back to pending; those held by somebody else by now are left alone."""
@@ -69,7 +73,7 @@ class JobStore:
         In the same transaction the call of `then` is begun; whether it may be made is returned.
         """
         over, wait_s = _becomes(decision)
-        values = self._values(job, attempt) | _next(then) | {"wait_s": wait_s}
+        values = self._values(job, attempt) | self._next(then) | {"wait_s": wait_s}
         if not isinstance(decision, Stop):
             with self._single.connect() as connection:
                 return bool(connection.execute(statements.KEEP[over], values).scalar_one())
@@ -88,8 +92,10 @@ class JobStore:
         if deployment not in self._deployments:
             values = asdict(deployment)
             values["identity"] = canonical_digest(values)
-            with self._engine.begin() as connection:
-                self._deployments[deployment] = connection.execute(statements.DEPLOYMENT, values).scalar_one()
+            with self._single.connect() as connection:
+                found: int = connection.execute(statements.DEPLOYMENT, values).scalar_one()
+            # Not before it is committed: another thread's attempt may name it at once.
+            self._deployments[deployment] = found
         return self._deployments[deployment]
 
     def _values(self, job: ClaimedJob, attempt: Attempt) -> dict[str, Any]:
@@ -98,6 +104,11 @@ class JobStore:
         values["prompt_text"] = attempt.prompt
         values["prompt"] = None if attempt.prompt is None else canonical_digest(attempt.prompt)
         return values | {"id": job.id, "round": job.round, "claim": job.claim, "worker": self._worker}
+
+    def _next(self, job: ClaimedJob | None) -> dict[str, Any]:
+        if job is None:
+            return {"next": None, "next_claim": None, "lease_s": None}
+        return {"next": job.id, "next_claim": job.claim, "lease_s": job.rules.model.timeout_s + self._margin_s}
 
     def _read_ways(self, connection: Connection, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], _Way]:
         """How each condition asks; read again only when a `run` has made another revision of its study."""
@@ -111,12 +122,6 @@ class JobStore:
                 way = _Way(variant=variant, rules=Rules.from_stored(rows[condition].rules))
                 self._ways[condition, revision] = way
         return {key: self._ways[key] for key in wanted}
-
-
-def _next(job: ClaimedJob | None) -> dict[str, Any]:
-    if job is None:
-        return {"next": None, "next_claim": None, "lease_s": None}
-    return {"next": job.id, "next_claim": job.claim, "lease_s": job.call_lease_s}
 
 
 def _becomes(decision: Decision) -> tuple[str, float | None]:

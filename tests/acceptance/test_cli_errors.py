@@ -277,7 +277,7 @@ def test_the_status_of_a_study_is_shown_and_told_to_programs(
     (cell,) = study["cells"]
     assert (cell["model"], cell["dataset"], cell["jobs"]) == ("sim", "capitals", {"answered": 3, "pending": 4})
     assert study["waiting"] == [
-        {"queue": "simulated.sim", "stopped": None, "served": False, "activity": "active"},
+        {"queue": "simulated.sim", "stopped": None, "served": False, "activity": "active", "for_parents": False},
     ]
 
 

@@ -40,7 +40,8 @@ class SimulatedProvider:
         self._note(request, "asked")
         if self._options.kills is not None and self._options.kills in request.prompt:
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(min(self._options.latency_s, request.timeout_s))
+        if self._options.latency_s:
+            time.sleep(min(self._options.latency_s, request.timeout_s))
         if self._options.latency_s > request.timeout_s:
             self._note(request, "timed out")
             raise TransientError("no answer within the time allowed")
