@@ -31,7 +31,7 @@ def up(slots: Slots = 4) -> None:
     bothways up
     bothways up --slots 8
     """
-    from ops.cli.stack import embedded_stack, monitor, raise_if_a_child_died
+    from ops.cli.stack import embedded_stack, monitor
     from producer.dispatch import Dispatcher
 
     stopping = _stop_on_signals()
@@ -42,8 +42,8 @@ def up(slots: Slots = 4) -> None:
         err.print(f"the stack is up on {state_folder()}; in another terminal: bothways run STUDY.yaml --wait")
         with monitor(state_folder(), stack) as where:
             err.print(where)
-            while not stopping.wait(1.0):
-                raise_if_a_child_died(stack)
+            while not stopping.wait(1.0):  # not without an end: a signal may reach another thread first
+                pass
         err.print("stopping: calls in flight end, the rest is kept for the next start")
         dispatching.join(timeout=5)
 

@@ -1,14 +1,18 @@
 """The embedded stack with its workers, as `up` and `demo` run it."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import FrameType
 
 from contract.errors import StackError
 from contract.settings import Settings, load_settings
 from ops.cli.connect import Connected, connect
+from ops.cli.terminal import err, visible
 from ops.local.stack import LocalStack
 from ops.monitoring.flower import USER, password_path, start_flower
 from ops.schema import migrate
@@ -18,16 +22,19 @@ WORKER_GRACE_S = 20
 
 @contextmanager
 def embedded_stack(state: Path, *, slots: int, providers: tuple[str, ...]) -> Iterator[tuple[LocalStack, Connected]]:
-    """Start the engines, bring the schema up to date, start one worker a provider; stop everything at the end."""
-    stack = LocalStack(state)
-    with stack:
+    """Start the engines, bring the schema up to date, start one worker a provider; stop everything at the end.
+
+    What ends by itself meanwhile is started again; when that is in vain the block is left with a StackError.
+    """
+    with LocalStack(state) as stack:
         os.environ["BOTHWAYS_STATE"] = str(state)
         connected = connect(_settings_of(stack))
         migrate(connected.engine)
         for provider in providers:
             _spawn_worker(stack, provider, slots)
         try:
-            yield stack, connected
+            with _kept(stack):
+                yield stack, connected
         finally:
             connected.engine.dispose()
 
@@ -47,10 +54,36 @@ def monitor(state: Path, stack: LocalStack) -> Iterator[str]:
         yield line
 
 
-def raise_if_a_child_died(stack: LocalStack) -> None:
-    """StackError that names a part of the stack that ended by itself, with the end of its log."""
-    for child in stack.failed_children():
-        raise StackError(f"{child.name} ended by itself (code {child.code}); its log is {child.log}:\n{child.tail}")
+class _GaveUpError(BaseException):
+    """Ends whatever the main thread does. No Exception: who waits for Postgres to come back must not catch it."""
+
+    def __init__(self, reason: BaseException) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@contextmanager
+def _kept(stack: LocalStack) -> Iterator[None]:
+    """Have the stack kept alive; the block, in the main thread, ends with the reason when that was given up.
+
+    The keeper's thread reaches the main one by a signal of its own, so Ctrl-C keeps its meaning, ignored or not.
+    """
+
+    def leave(_: int, __: FrameType | None) -> None:
+        if stack.failure is not None:
+            raise _GaveUpError(stack.failure)
+
+    main = threading.get_ident()
+    signal.signal(signal.SIGUSR1, leave)
+    stack.keep(say=lambda line: err.print(visible(line)), gave_up=lambda: signal.pthread_kill(main, signal.SIGUSR1))
+    try:
+        try:
+            yield
+        finally:
+            # The keeper goes with the stack. What it sends from here on must not disturb the stopping.
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    except _GaveUpError as given_up:
+        raise given_up.reason from None
 
 
 def _settings_of(stack: LocalStack) -> Settings:

@@ -1,4 +1,4 @@
-"""A child process under the guard, and what every embedded engine has: an address, a child, a test of readiness."""
+"""A child process under the guard, and the parts of the stack: what a child runs, and can be started again."""
 
 import http.client
 import importlib.util
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -18,7 +18,6 @@ from contract.errors import StackError
 from ops.local import guard
 
 _POLL_S = 0.05
-_LEFTOVER_ENDS_WITHIN_S = 30
 _TAIL_BYTES = 2000
 
 
@@ -49,6 +48,16 @@ class Child:
         except subprocess.TimeoutExpired:
             self.guard.kill()
             self.guard.wait()
+
+    def kill(self) -> None:
+        """End the command as a crash does, with `kill -9`, and wait for the end."""
+        import psutil  # of the extra `local`, as the engines are
+
+        while self.code is None:
+            with suppress(psutil.NoSuchProcess):
+                for process in psutil.Process(self.guard.pid).children():  # none yet when the guard is just starting
+                    process.kill()
+            time.sleep(_POLL_S)
 
     def tail(self) -> str:
         """The end of what it wrote since it was started."""
@@ -95,15 +104,26 @@ def launch(
     return Child(name=name, log=log, grace=grace, guard=process)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Engine:
-    """A service that was launched: where it is, and how to tell that it answers."""
+def _at_once() -> bool:
+    return True
 
-    url: str
-    child: Child
-    is_ready: Callable[[], bool]
-    ready_within: float
-    scratch: Path | None = None  # a temporary folder that goes when the engine stops
+
+@dataclass(kw_only=True, eq=False)
+class Part:
+    """What one child runs, from when this is made until `stop`. A child that ended can be followed by another."""
+
+    launch: Callable[[], Child]
+    is_ready: Callable[[], bool] = _at_once
+    ready_within: float = 0.0
+    child: Child = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.child = self.launch()
+
+    def start_again(self) -> None:
+        """Run it once more, where it was, in place of the child that ended; without waiting for an answer."""
+        self.child.stop()
+        self.child = self.launch()
 
     def wait_ready(self) -> Self:
         """Return when it answers; when it ended or took too long, stop it and raise StackError."""
@@ -123,14 +143,40 @@ class Engine:
     def stop(self) -> None:
         """End it and wait for the end; a second call does nothing."""
         self.child.stop()
-        if self.scratch is not None:
-            shutil.rmtree(self.scratch, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+@dataclass(kw_only=True, eq=False)
+class Engine(Part):
+    """A service: its address stays the same however often it is started again."""
+
+    url: str
+    data: Path | None = None  # what a restart can lose
+    scratch: Path | None = None  # a temporary folder that goes when the engine stops
+
+    def restart(self, *, lose_data: bool = False) -> None:
+        """Kill it as a crash does, start it again at its address and wait until it answers.
+
+        `lose_data` empties it in between; only an engine that can lose its data knows the word.
+        """
+        if lose_data and self.data is None:
+            raise ValueError(f"{self.child.name} cannot be started without its data")
+        self.child.kill()
+        if lose_data and self.data is not None:
+            shutil.rmtree(self.data)
+        self.start_again()
+        self.wait_ready()
+
+    def stop(self) -> None:
+        """End it, wait for the end, and remove its scratch folder; a second call does nothing."""
+        super().stop()
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 def find_package(name: str) -> Path:
@@ -158,29 +204,3 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
     return port
-
-
-def end_leftover(pid_file: Path, *, program: str, stop_signal: int) -> None:
-    """End the server of an earlier run that its guard did not end, and remove its pid file.
-
-    Two servers on one folder would ruin it. Only a process of that name which works in the pid file's folder is
-    taken for ours: after a restart of the machine the number may be anybody's.
-    """
-    import psutil  # of the extra `local`, which our callers have found by now
-
-    try:
-        process = psutil.Process(int(pid_file.read_text(encoding="utf-8").split()[0]))
-        if not process.name().startswith(program) or Path(process.cwd()) != pid_file.parent.resolve():
-            raise psutil.NoSuchProcess(process.pid)
-    except (FileNotFoundError, ValueError, IndexError, psutil.Error):
-        pid_file.unlink(missing_ok=True)
-        return
-    with suppress(psutil.NoSuchProcess):
-        process.send_signal(stop_signal)
-        deadline = time.monotonic() + _LEFTOVER_ENDS_WITHIN_S
-        # Not psutil's wait: in a container without an init process an ended orphan stays a zombie for ever.
-        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            if time.monotonic() > deadline:
-                process.kill()
-            time.sleep(_POLL_S)
-    pid_file.unlink(missing_ok=True)

@@ -21,7 +21,9 @@ def launch_model(state: Path) -> Engine:
     program = Path(__file__).with_name("llm.py")
     # -P: the program's own folder stays off the import path, where our module names could hide others.
     command = [sys.executable, "-P", str(program), "--port", str(port), "--model", str(weights), "--alias", MODEL]
-    child = launch("llm", command, state=state, grace=_GRACE_S)
-
-    is_ready = partial(answers, port, "/health")
-    return Engine(url=f"http://127.0.0.1:{port}/v1", child=child, is_ready=is_ready, ready_within=_READY_WITHIN_S)
+    return Engine(
+        url=f"http://127.0.0.1:{port}/v1",
+        launch=partial(launch, "llm", command, state=state, grace=_GRACE_S),
+        is_ready=partial(answers, port, "/health"),
+        ready_within=_READY_WITHIN_S,
+    )

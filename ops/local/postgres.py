@@ -22,7 +22,8 @@ from urllib.parse import quote
 import psycopg
 
 from contract.errors import StackError
-from ops.local.engines import Engine, end_leftover, find_package, launch
+from ops.local.engines import Child, Engine, find_package, launch
+from ops.local.leftovers import end_leftovers
 
 DATABASE = "bothways"
 
@@ -50,15 +51,26 @@ def launch_postgres(state: Path) -> Engine:
     state.mkdir(parents=True, exist_ok=True)
     installation = _prepare(state)
     data = state / "postgres"
-    if data.exists():
-        end_leftover(data / "postmaster.pid", program="postgres", stop_signal=signal.SIGINT)
-        (data / f".s.PGSQL.{_PORT}.lock").unlink(missing_ok=True)
-    else:
+    if not data.exists():
         _create_cluster(state, data, installation)
     scratch = _socket_folder(installation) if _unfit_for_socket(data) else None
     socket = scratch or data
+    return Engine(
+        url=f"postgresql+psycopg://{_ROLE}@/{DATABASE}?host={quote(str(socket))}&port={_PORT}",
+        launch=partial(_launch_server, installation, state, socket),
+        is_ready=partial(_database_exists, socket),
+        ready_within=_READY_WITHIN_S,
+        scratch=scratch,
+    )
+
+
+def _launch_server(installation: _Installation, state: Path, socket: Path) -> Child:
+    """Start the server on the cluster, which is there, in place of one that was left over."""
+    data = state / "postgres"
+    end_leftovers(data / "postmaster.pid", program="postgres", stop_signal=signal.SIGINT)
+    (socket / f".s.PGSQL.{_PORT}.lock").unlink(missing_ok=True)
     options = ["-D", str(data), "-h", "", "-k", str(socket), "-p", str(_PORT), "-c", "unix_socket_permissions=0700"]
-    child = launch(
+    return launch(
         "postgres",
         [str(installation.binaries / "postgres"), *options],
         state=state,
@@ -67,9 +79,6 @@ def launch_postgres(state: Path) -> Engine:
         user=installation.user,
         stop_signal="SIGINT",  # SIGTERM would wait for every client to leave
     )
-    url = f"postgresql+psycopg://{_ROLE}@/{DATABASE}?host={quote(str(socket))}&port={_PORT}"
-    is_ready = partial(_database_exists, socket)
-    return Engine(url=url, child=child, is_ready=is_ready, ready_within=_READY_WITHIN_S, scratch=scratch)
 
 
 def _database_exists(socket: Path) -> bool:

@@ -2,6 +2,7 @@
 
     with LocalStack(Path(".bothways")) as stack:
         stack.spawn("worker", [...], env={...}, grace=30)
+        stack.keep(say=print, gave_up=...)
 
 However this process ends, its children end: each has a guard that notices.
 """
@@ -11,16 +12,18 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from contract.errors import StackError
 from contract.settings import STACK_FILE
-from ops.local.engines import Child, Engine, launch
+from ops.local.engines import Engine, Part, launch
 from ops.local.files import write_private
+from ops.local.keeper import Keeper
 from ops.local.model import launch_model
 from ops.local.postgres import launch_postgres
 from ops.local.valkey import launch_valkey
@@ -37,16 +40,6 @@ class Addresses:
     embedded_url: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class FailedChild:
-    """A child that ended though nobody asked it to."""
-
-    name: str
-    code: int
-    log: Path
-    tail: str
-
-
 class LocalStack:
     """The engines on one state folder, and the children that work with them. Start and stop in the main thread."""
 
@@ -54,7 +47,8 @@ class LocalStack:
         self._state = state.expanduser().resolve()
         self._lock: int | None = None
         self._engines: list[Engine] = []
-        self._spawned: list[Child] = []
+        self._spawned: list[Part] = []
+        self._keeper: Keeper | None = None
         self._addresses: Addresses | None = None
 
     @property
@@ -63,6 +57,16 @@ class LocalStack:
         if self._addresses is None:
             raise StackError(f"the stack on {self._state} is not running")
         return self._addresses
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The engines, then the spawned commands."""
+        return (*self._engines, *self._spawned)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why keeping the parts alive was given up; None as long as it was not."""
+        return self._keeper.failure if self._keeper is not None else None
 
     def start(self) -> None:
         """Start every engine, wait until all answer, write STATE/stack.env. On any error what was started is stopped.
@@ -95,12 +99,14 @@ class LocalStack:
         with _uninterrupted():
             if self._lock is None:
                 return
+            if self._keeper is not None:
+                self._keeper.stop()
             self._addresses = None
             (self._state / STACK_FILE).unlink(missing_ok=True)
-            for child in self._spawned:
-                child.ask_to_stop()
-            for child in self._spawned:
-                child.stop()
+            for command in self._spawned:
+                command.child.ask_to_stop()
+            for command in self._spawned:
+                command.stop()
             for engine in self._engines:
                 engine.stop()
             self._spawned.clear()
@@ -110,16 +116,15 @@ class LocalStack:
 
     def spawn(self, name: str, command: Sequence[str], env: Mapping[str, str], grace: float) -> None:
         """Run a further command until `stop`, its output in STATE/logs/NAME.log; `env` is added to our environment."""
-        self._spawned.append(launch(name, command, state=self._state, env=env, grace=grace))
+        self._spawned.append(Part(launch=partial(launch, name, command, state=self._state, env=env, grace=grace)))
 
-    def failed_children(self) -> tuple[FailedChild, ...]:
-        """The engines and commands that ended by themselves since the start."""
-        children = (*(engine.child for engine in self._engines), *self._spawned)
-        return tuple(
-            FailedChild(name=child.name, code=child.code, log=child.log, tail=child.tail())
-            for child in children
-            if child.code is not None
-        )
+    def keep(self, *, say: Callable[[str], None], gave_up: Callable[[], None]) -> None:
+        """Until `stop`, start again at its address what of the parts of now ends by itself, and say so in one line.
+
+        When that is in vain, `failure` says why and `gave_up` is called once. Both calls come from another thread.
+        """
+        self._keeper = Keeper(engines=self._engines, commands=self._spawned, say=say)
+        self._keeper.start(gave_up)
 
     def __enter__(self) -> Self:
         self.start()

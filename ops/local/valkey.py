@@ -2,6 +2,7 @@
 
 import secrets
 import signal
+from functools import partial
 from pathlib import Path
 
 from redis import Redis, RedisError
@@ -9,8 +10,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from contract.errors import StackError
-from ops.local.engines import Engine, end_leftover, find_package, free_port, launch
+from ops.local.engines import Child, Engine, find_package, free_port, launch
 from ops.local.files import write_private
+from ops.local.leftovers import end_leftovers
 
 _GRACE_S = 10.0
 _READY_WITHIN_S = 60.0  # it answers only when it has read the whole append-only file
@@ -35,15 +37,13 @@ def start_valkey(state: Path) -> Engine:
 
 
 def launch_valkey(state: Path) -> Engine:
-    """Start Valkey without waiting. Port and configuration are new at every start, password and data are kept."""
+    """Start Valkey without waiting. Port and configuration are new at every launch, password and data are kept."""
     binary = _binary()
     folder = state / "valkey"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    end_leftover(folder / "valkey.pid", program="valkey-server", stop_signal=signal.SIGTERM)
     password = _password(folder / "password")
     port = free_port()
     write_private(folder / "valkey.conf", _CONFIGURATION.format(port=port, password=password))
-    child = launch("valkey", [str(binary), "valkey.conf"], state=state, grace=_GRACE_S, cwd=folder)
 
     def is_ready() -> bool:
         try:
@@ -55,8 +55,20 @@ def launch_valkey(state: Path) -> Engine:
         except RedisError:
             return False
 
-    url = f"redis://:{password}@127.0.0.1:{port}/0"
-    return Engine(url=url, child=child, is_ready=is_ready, ready_within=_READY_WITHIN_S)
+    return Engine(
+        url=f"redis://:{password}@127.0.0.1:{port}/0",
+        launch=partial(_launch_server, binary, state),
+        is_ready=is_ready,
+        ready_within=_READY_WITHIN_S,
+        data=folder / "appendonlydir",
+    )
+
+
+def _launch_server(binary: Path, state: Path) -> Child:
+    """Start the server where the configuration says, in place of one that was left over."""
+    folder = state / "valkey"
+    end_leftovers(folder / "valkey.pid", program="valkey-server", stop_signal=signal.SIGTERM)
+    return launch("valkey", [str(binary), "valkey.conf"], state=state, grace=_GRACE_S, cwd=folder)
 
 
 def _binary() -> Path:

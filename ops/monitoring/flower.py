@@ -29,10 +29,12 @@ def start_flower(state: Path, env: Mapping[str, str]) -> Engine:
     if importlib.util.find_spec("flower") is None:
         raise StackError("the monitor needs the package flower: pip install 'bothways[monitor]'")
     port = free_port()
-    child = launch("flower", command(port, kept_password(state)), state=state, env=env, grace=_GRACE_S)
-
-    is_ready = partial(answers, port, "/healthcheck")
-    engine = Engine(url=f"http://127.0.0.1:{port}", child=child, is_ready=is_ready, ready_within=_READY_WITHIN_S)
+    engine = Engine(
+        url=f"http://127.0.0.1:{port}",
+        launch=partial(launch, "flower", command(port, kept_password(state)), state=state, env=env, grace=_GRACE_S),
+        is_ready=partial(answers, port, "/healthcheck"),
+        ready_within=_READY_WITHIN_S,
+    )
     return engine.wait_ready()
 
 

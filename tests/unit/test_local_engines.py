@@ -4,14 +4,16 @@ import shutil
 import stat
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from contract.errors import StackError
-from ops.local.engines import Engine, end_leftover, find_package, free_port, launch
+from ops.local.engines import Engine, find_package, free_port, launch
 from ops.local.files import write_private
+from ops.local.leftovers import end_leftovers
 from ops.local.stack import LocalStack
 
 ROOT = Path(__file__).parents[2]
@@ -63,16 +65,16 @@ def test_private_file_replaces_a_readable_one(tmp_path: Path) -> None:
 
 
 def test_engine_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
-    child = launch("odd", [sys.executable, "-c", "print('cannot work'); raise SystemExit(4)"], state=tmp_path, grace=1)
-    engine = Engine(url="", child=child, is_ready=lambda: False, ready_within=30)
+    command = [sys.executable, "-c", "print('cannot work'); raise SystemExit(4)"]
+    odd = partial(launch, "odd", command, state=tmp_path, grace=1)
+    engine = Engine(url="", launch=odd, is_ready=lambda: False, ready_within=30)
     with pytest.raises(StackError, match=r"odd: ended with code 4 instead of starting: cannot work .*odd\.log"):
         engine.wait_ready()
 
 
 def test_engine_that_never_answers_is_stopped(tmp_path: Path) -> None:
-    engine = Engine(
-        url="", child=launch("mute", ["sleep", "60"], state=tmp_path, grace=1), is_ready=lambda: False, ready_within=0.1
-    )
+    mute = partial(launch, "mute", ["sleep", "60"], state=tmp_path, grace=1)
+    engine = Engine(url="", launch=mute, is_ready=lambda: False, ready_within=0.1)
     with pytest.raises(StackError, match="mute: did not answer within 0 s"):
         engine.wait_ready()
     assert engine.child.code is not None
@@ -96,7 +98,7 @@ def test_stale_pid_file_goes_and_the_process_that_has_its_number_stays(tmp_path:
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path.parent) as other:
         pid_file = tmp_path / "valkey.pid"
         pid_file.write_text(text.format(pid=other.pid), encoding="utf-8")
-        end_leftover(pid_file, program="sleep", stop_signal=15)
+        end_leftovers(pid_file, program="sleep", stop_signal=15)
         assert not pid_file.exists()
         assert other.poll() is None
         other.kill()
@@ -106,6 +108,16 @@ def test_leftover_server_is_ended(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as leftover:
         pid_file = tmp_path / "valkey.pid"
         pid_file.write_text(str(leftover.pid), encoding="utf-8")
-        end_leftover(pid_file, program="sleep", stop_signal=15)
+        end_leftovers(pid_file, program="sleep", stop_signal=15)
         assert leftover.poll() is not None
         assert not pid_file.exists()
+
+
+def test_orphans_of_a_dead_server_are_ended_and_others_stay(tmp_path: Path) -> None:
+    ours = subprocess.Popen(["sleep", "60"], cwd=tmp_path)
+    other = subprocess.Popen(["sleep", "60"], cwd=tmp_path.parent)
+    with ours, other:
+        end_leftovers(tmp_path / "postmaster.pid", program="sleep", stop_signal=15)
+        assert ours.poll() == -9
+        assert other.poll() is None
+        other.kill()
