@@ -2,6 +2,7 @@
 
 import base64
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,6 +27,19 @@ def dispatching(engine: Engine, broker: Redis, publish_to: str) -> Iterator[Disp
     """A dispatcher that publishes to this address."""
     with create_celery(publish_to) as app:
         yield Dispatcher(engine, app, broker)
+
+
+@contextmanager
+def at_work(dispatcher: Dispatcher) -> Iterator[None]:
+    """Let a dispatcher run in a thread of its own."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=dispatcher.run, args=(stopping,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(timeout=20)
 
 
 def plan(engine: Engine, folder: Path, **changes: Any) -> int:  # noqa: ANN401

@@ -76,11 +76,11 @@ class JobStore:
         values = self._values(job, attempt) | self._next(then) | {"wait_s": wait_s}
         if not isinstance(decision, Stop):
             with self._single.connect() as connection:
-                return bool(connection.execute(statements.KEEP[over], values).scalar_one())
+                return bool(connection.exec_driver_sql(statements.KEEP[over], values).scalar_one())
         reason = attempt.error_message or "misconfigured"
         with self._engine.begin() as connection:
             connection.execute(statements.STOP, {"study": job.study, "queue": job.queue, "reason": reason})
-            return bool(connection.execute(statements.KEEP[over], values).scalar_one())
+            return bool(connection.exec_driver_sql(statements.KEEP[over], values).scalar_one())
 
     def finish(self, job: ClaimedJob) -> None:
         """Finish a job that needs no further call: an earlier claim of this round has left an answer."""

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from ops.cli.follow import stuck_reasons
+from ops.cli.follow import Standstill, stuck_reasons
 from ops.cli.view import Pace, print_duration, render, summary, waiting_lines
 from ops.progress import Cell, Progress, Waiting
 
@@ -203,3 +203,62 @@ def test_jobs_that_wait_for_an_instant_of_their_own_are_told_with_it() -> None:
     found = replace(progress(MOVING), cells=(cell,))
 
     assert waiting_lines(found) == ["waiting: 2 jobs of sim on capitals for another try, next in 40 s"]
+
+
+@pytest.mark.parametrize(
+    ("found", "reasons"),
+    [
+        pytest.param(progress(MOVING, pending=4), ["no dispatcher is at work"], id="nothing is queued"),
+        pytest.param(progress(MOVING, queued=4), ["no dispatcher is at work"], id="what is queued may be lost"),
+        pytest.param(progress(MOVING, running=1, pending=3), [], id="something runs"),
+        pytest.param(
+            progress(UNSERVED, pending=4),
+            ["no dispatcher is at work", "no worker serves openai.large"],
+            id="and nobody would take it",
+        ),
+        pytest.param(progress(answered=4), [], id="all is done"),
+    ],
+)
+def test_without_a_dispatcher_nothing_moves_but_what_runs(found: Progress, reasons: list[str]) -> None:
+    assert stuck_reasons(replace(found, dispatch_fault="no dispatcher is at work")) == reasons
+
+
+def test_what_keeps_a_dispatcher_from_its_work_is_shown() -> None:
+    fault = "the broker does not answer (ConnectionError)"
+    found = replace(progress(MOVING, pending=4), dispatch_fault=fault)
+
+    assert f"waiting: {fault}" in shown(found, Pace())
+    assert fault in summary(found, Pace())
+    assert waiting_lines(replace(progress(answered=4), dispatch_fault=fault)) == []
+
+
+def stands_still(*looks: tuple[float, Progress]) -> list[bool]:
+    """After which of these looks (when, what) following gives up."""
+    standstill = Standstill(longest_s=60)
+    return [bool(standstill.note(now, found)) for now, found in looks]
+
+
+def test_a_study_that_does_not_move_for_long_is_given_up() -> None:
+    found = progress(MOVING, queued=4, answered=2)
+
+    assert stands_still((0, found), (59, found), (61, found)) == [False, False, True]
+
+
+def test_every_result_is_a_move() -> None:
+    looks = [(now, progress(MOVING, queued=4, answered=now)) for now in (0, 50, 100, 150)]
+
+    assert stands_still(*looks) == [False] * 4
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(replace(progress(MOVING, running=4), calls=1), id="a call in flight"),
+        pytest.param(
+            replace(progress(MOVING), cells=(Cell(model="m", dataset="d", jobs={"pending": 1}, later=1, next_s=9e4),)),
+            id="a job that waits for an instant",
+        ),
+    ],
+)
+def test_what_will_move_by_itself_is_waited_for(found: Progress) -> None:
+    assert stands_still((0, found), (61, found), (1000, found)) == [False] * 3
