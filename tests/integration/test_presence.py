@@ -56,16 +56,9 @@ def test_what_keeps_the_dispatcher_from_its_work_is_told_unless_another_leads(en
 
 def test_a_dispatcher_is_seen_from_its_start_to_its_end(engine: Engine, dispatcher: Dispatcher, tmp_path: Path) -> None:
     plan(engine, tmp_path)
-    stopping = threading.Event()
-    thread = threading.Thread(target=dispatcher.run, args=(stopping,))
-    thread.start()
-    try:
-        await_that(
-            lambda: rows(engine, "SELECT leads, fault FROM dispatcher_heartbeat") == [{"leads": True, "fault": None}]
-        )
-    finally:
-        stopping.set()
-        thread.join(20)
+
+    with at_work(dispatcher):
+        await_that(lambda: bool(rows(engine, "SELECT FROM dispatcher_heartbeat WHERE leads AND fault IS NULL")))
 
     assert rows(engine, "SELECT * FROM dispatcher_heartbeat") == []
 
