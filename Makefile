@@ -6,7 +6,7 @@ BIN := .venv/bin
 UV := .tools/bin/uv
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo test lint unit install lock clean
+.PHONY: demo test lint unit chaos install lock clean
 
 demo: .venv/ready
 	@$(BIN)/bothways demo
@@ -21,6 +21,10 @@ lint: .venv/ready
 
 unit: .venv/ready
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# Half an hour of kills: 20,000 jobs while everything dies again and again. JOBS and SEED may be given.
+chaos: .venv/ready
+	BOTHWAYS_CHAOS_JOBS=$(or $(JOBS),20000) BOTHWAYS_CHAOS_SEED=$(or $(SEED),1) $(BIN)/pytest -q tests/acceptance/test_chaos.py
 
 install: .venv/ready
 

@@ -37,6 +37,7 @@ formats:                      # how the model must answer
 
 repeats: 1                    # ask everything this often
 # limit: 100                  # only the first items of each dataset, to try it
+# weight: 2                   # its share of a model beside other studies; 1 if left out
 retry:                        # may be left out, as bundles may
   invalid: 1                  # ask again this often where no answer could be read; figures are for first and final
 bundles: {size: 8, budget_s: 20}   # how many calls a worker takes at once, and for how many seconds at most

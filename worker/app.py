@@ -19,7 +19,7 @@ from worker.evaluate import Evaluator
 from worker.providers import open_provider
 from worker.queues import Registry, watching
 from worker.settings import WorkerOptions
-from worker.store import JobStore
+from worker.store import JobStore, look_up_by_key
 from worker.tasks import register
 
 MOST_CONNECTIONS = 8
@@ -34,6 +34,7 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
     name = f"{options.name}.{os.getpid()}"
     connections = min(options.slots, MOST_CONNECTIONS) + 1
     engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False)
+    look_up_by_key(engine)
     stopping = threading.Event()
     evaluator = Evaluator(
         JobStore(engine, worker=name, lease_margin_s=settings.lease_margin_s),

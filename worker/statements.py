@@ -1,7 +1,7 @@
 """The SQL that a worker runs. Rows are locked in the order of their ids, whoever locks them.
 
-A call and what follows from it are one statement: the attempt, the job's result, what becomes of its children, and the
-note that the next call begins. One round trip a job, and nothing is ever half stored.
+Calls and what follows from them are one statement: the attempts, the results of their jobs, what becomes of children,
+and the note that the next calls begin. One round trip, and nothing is ever half stored.
 """
 
 from sqlalchemy import text
@@ -9,15 +9,19 @@ from sqlalchemy.dialects.postgresql import psycopg
 
 from contract.results import children_follow, counted_attempt
 
-_WANTED = """
-    job.planned AND condition.state = 'active' AND study.state = 'active'
-    AND NOT EXISTS (SELECT FROM stop WHERE stop.study = job.study AND stop.queue = job.queue)
-"""
+
+def _wanted(job: str) -> str:
+    return f"""
+        {job}.planned AND condition.state = 'active' AND study.state = 'active'
+        AND NOT EXISTS (SELECT FROM stop WHERE stop.study = {job}.study AND stop.queue = {job}.queue)
+    """
+
+
 _PUT_BACK = "state = 'pending', lease_until = NULL, calling = false"
 
 CLAIM = text(f"""
     WITH asked AS (
-        SELECT job.id, {_WANTED} AS wanted, study.revision,
+        SELECT job.id, {_wanted("job")} AS wanted, study.revision,
                (rules -> 'bundles' ->> 'budget_s')::float + (rules -> 'model' ->> 'timeout_s')::float AS longest_s
         FROM job JOIN condition ON condition.id = job.condition JOIN study ON study.id = job.study
         WHERE job.id = ANY(:ids) AND job.state = 'queued' ORDER BY job.id FOR NO KEY UPDATE OF job SKIP LOCKED
@@ -39,12 +43,12 @@ CLAIM = text(f"""
 
 RULES = text("SELECT id, spec, rules FROM condition WHERE id = ANY(:ids)")
 
-_BEGIN = f"""
+BEGIN_CALL = text(f"""
     UPDATE job SET calling = true, lease_until = now() + make_interval(secs => :lease_s) FROM condition, study
-    WHERE job.id = CAST(:next AS bigint) AND job.claim = :next_claim AND job.state = 'running'
-      AND condition.id = job.condition AND study.id = job.study AND {_WANTED}
-"""
-BEGIN_CALL = text(f"{_BEGIN} RETURNING job.id")
+    WHERE job.id = :id AND job.claim = :claim AND job.state = 'running'
+      AND condition.id = job.condition AND study.id = job.study AND {_wanted("job")}
+    RETURNING job.id
+""")
 
 GIVE_BACK = text(f"""
     WITH held AS (
@@ -54,74 +58,67 @@ GIVE_BACK = text(f"""
     ) UPDATE job SET {_PUT_BACK} FROM held WHERE job.id = held.id
 """)
 
-_HELD = "job.id = CAST(:id AS bigint) AND job.claim = :claim AND job.state = 'running'"
+# A statement does not see the rows that it inserts itself.
+_THESE_ATTEMPTS = """
+    SELECT id, outcome, answer, claim, started_at FROM call AS also WHERE also.job = call.job
+"""
+_COUNTED = f"LATERAL ({counted_attempt('call.job', also=_THESE_ATTEMPTS)}) AS counted ON true"
+_ENDED = "(SELECT id, state FROM over WHERE finished_at IS NOT NULL UNION ALL SELECT id, state FROM corrected)"
 
-# A statement does not see the row that it inserts itself.
-_THIS_ATTEMPT = """
-    SELECT CAST(:attempt AS uuid), CAST(:outcome AS text), CAST(:answer AS int), CAST(:claim AS int),
-           CAST(:started_at AS timestamptz)
-"""
-_COUNTED = f"""
-    (SELECT) AS one LEFT JOIN LATERAL ({counted_attempt("CAST(:id AS bigint)", also=_THIS_ATTEMPT)}) AS counted ON true
-    WHERE job.id = CAST(:id AS bigint)
-"""
-# For a job that another claim has finished meanwhile: its result must say what all its attempts say.
-_CORRECT = f"""
-    UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id FROM {_COUNTED}
-      AND job.state IN ('invalid', 'refused', 'failed') AND counted.id IS NOT NULL
-"""
-_OVER = {
-    "done": f"""
-        UPDATE job SET state = coalesce(counted.outcome, 'failed'), answer = counted.answer,
-            counted_attempt = counted.id, finished_at = now(), lease_until = NULL, not_before = NULL, calling = false
-        FROM {_COUNTED} AND job.claim = :claim AND job.state = 'running'
-    """,
-    "again": f"UPDATE job SET calling = false WHERE {_HELD} AND job.id IS DISTINCT FROM CAST(:next AS bigint)",
-    "later": f"UPDATE job SET {_PUT_BACK}, not_before = now() + make_interval(secs => :wait_s) WHERE {_HELD}",
-    "back": f"UPDATE job SET {_PUT_BACK} WHERE {_HELD}",
+# All is decided on the rows as they were locked: asked for their state, Postgres would look them up in the wrong index.
+# `becomes` says what the call makes of its job: done, again (held for another call), later (after wait_s) or back.
+# `corrected` is for a job that another claim has finished meanwhile: its result must say what all its attempts say.
+_KEEP = f"""
+    WITH call AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(CAST(:calls AS json)) AS call (
+            id uuid, job bigint, claim int, started_at timestamptz, outcome text, answer int, prompt text,
+            prompt_text text, becomes text, wait_s float, next bigint, next_claim int, lease_s float)
+    ), locked AS MATERIALIZED (
+        SELECT id, claim, state, planned, study, condition, queue FROM job
+        WHERE id = ANY(ARRAY(SELECT unnest(ARRAY[job, next]) FROM call)) ORDER BY id FOR NO KEY UPDATE
+    ), prompts AS (
+        INSERT INTO prompt (digest, text) SELECT DISTINCT ON (prompt) prompt, prompt_text FROM call
+        WHERE prompt IS NOT NULL ORDER BY prompt ON CONFLICT (digest) DO NOTHING
+    ), kept AS (
+        INSERT INTO attempt
+        SELECT * FROM json_populate_recordset(CAST(NULL AS attempt), CAST(:calls AS json)) ORDER BY id
+        ON CONFLICT (id) DO NOTHING
+    ), over AS (
+        UPDATE job SET calling = false,
+            state = CASE becomes WHEN 'done' THEN coalesce(counted.outcome, 'failed')
+                                 WHEN 'again' THEN job.state ELSE 'pending' END,
+            answer = CASE becomes WHEN 'done' THEN counted.answer END,
+            counted_attempt = CASE becomes WHEN 'done' THEN counted.id END,
+            finished_at = CASE becomes WHEN 'done' THEN now() END,
+            lease_until = CASE becomes WHEN 'again' THEN lease_until END,
+            not_before = CASE becomes WHEN 'later' THEN now() + make_interval(secs => wait_s) END
+        FROM call JOIN locked ON locked.id = call.job AND locked.claim = call.claim AND locked.state = 'running'
+        LEFT JOIN {_COUNTED} WHERE job.id = locked.id AND next IS DISTINCT FROM call.job
+        RETURNING job.id, job.state, job.finished_at
+    ), corrected AS (
+        UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
+        FROM call JOIN locked ON locked.id = call.job AND locked.state IN ('invalid', 'refused', 'failed')
+        JOIN {_COUNTED} WHERE job.id = locked.id AND counted.id IS NOT NULL
+        RETURNING job.id, job.state
+    ), followed AS (
+        {
+    children_follow('''(
+            SELECT id, state FROM over WHERE finished_at IS NOT NULL UNION ALL SELECT id, state FROM corrected
+        )''')
 }
+    ), begun AS (
+        UPDATE job SET calling = true, lease_until = now() + make_interval(secs => lease_s)
+        FROM call JOIN locked ON locked.id = next AND locked.claim = next_claim AND locked.state = 'running'
+        JOIN condition ON condition.id = locked.condition JOIN study ON study.id = locked.study
+        WHERE job.id = locked.id AND {_wanted("locked")}
+        RETURNING job.id, job.claim
+    ) SELECT id, claim FROM begun
+"""
 
-_LOCKED = "(SELECT count(*) FROM locked) > 0"  # counting takes all the locks before anything is changed
-
-
-def _keep(over: str) -> str:
-    return f"""
-        WITH locked AS MATERIALIZED (
-            SELECT id FROM job WHERE id IN (CAST(:id AS bigint), CAST(:next AS bigint)) ORDER BY id FOR NO KEY UPDATE
-        ), said AS (
-            INSERT INTO prompt (digest, text) SELECT CAST(:prompt AS text), CAST(:prompt_text AS text)
-            WHERE CAST(:prompt AS text) IS NOT NULL ON CONFLICT (digest) DO NOTHING
-        ), kept AS (
-            INSERT INTO attempt (id, job, round, claim, started_at, latency_ms, prompt, seed, completion,
-                completion_length, thinking, finish_reason, tokens_in, tokens_out, tokens_cached, outcome, answer, tier,
-                reason, reading, reading_version, error_kind, error_message, deployment, worker)
-            VALUES (:attempt, :id, :round, :claim, :started_at, :latency_ms, :prompt, :seed, :completion,
-                :completion_length, :thinking, :finish_reason, :tokens_in, :tokens_out, :tokens_cached, :outcome,
-                :answer, :tier, :reason, :reading, :reading_version, :error_kind, :error_message, :deployment, :worker)
-            ON CONFLICT (id) DO NOTHING
-        ), over AS ({over} AND {_LOCKED} RETURNING job.id, job.state, job.finished_at
-        ), corrected AS ({_CORRECT} AND {_LOCKED} RETURNING job.id, job.state
-        ), followed AS (
-            {
-        children_follow('''(
-                SELECT id, state FROM over WHERE finished_at IS NOT NULL UNION ALL SELECT id, state FROM corrected
-            )''')
-    }
-        ), begun AS ({_BEGIN} AND {_LOCKED} RETURNING job.id)
-        SELECT (SELECT count(*) FROM begun) AS begun
-    """
-
-
-def _for_driver(statement: str) -> str:
-    """The statement as the driver takes it, on one line: it keeps only those under 4,096 characters ready.
-
-    The statement of every call goes to the driver directly, because SQLAlchemy's way there costs as much again.
-    """
-    return str(text(" ".join(statement.split())).compile(dialect=psycopg.dialect()))  # type: ignore[no-untyped-call]
-
-
-KEEP = {name: _for_driver(_keep(over)) for name, over in _OVER.items()}
-"""One attempt and what follows, by what becomes of the job; returns whether the call of `next` is noted as begun."""
+# On one line: the driver keeps only statements of less than 4,096 characters ready, and parses longer ones every time.
+# It goes to the driver directly, because SQLAlchemy's way there costs as much again.
+KEEP = str(text(" ".join(_KEEP.split())).compile(dialect=psycopg.dialect()))  # type: ignore[no-untyped-call]
+"""Attempts and what follows from them; returns the jobs (id, claim) whose next call is noted as begun."""
 
 FINISH = text(f"""
     UPDATE job SET state = 'answered', answer = counted.answer, counted_attempt = counted.id, finished_at = now(),

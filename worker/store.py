@@ -4,16 +4,19 @@ Every function is one short transaction; none is open while a model is thinking.
 its claim number, so a worker that lost its lease can finish nothing, while its attempts are kept all the same.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping
+from sqlalchemy import Connection, Engine, RowMapping, event
+from sqlalchemy.exc import DataError, IntegrityError
 
 from contract.conditions import Rules
 from contract.formats import Variant
 from contract.items import Item, canonical_digest
 from worker import statements
+from worker.commit import Committer
 from worker.records import Attempt, ClaimedJob, Deployment
 from worker.retry import AskAgain, Decision, Done, Later, Stop, Tally
 
@@ -39,6 +42,7 @@ class JobStore:
         self._single = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._worker = worker
         self._margin_s = lease_margin_s
+        self._committer: Committer[dict[str, Any]] = Committer(self._keep_all, alone=(DataError, IntegrityError))
         self._deployments: dict[Deployment, int] = {}
         self._ways: dict[tuple[int, int], _Way] = {}
 
@@ -59,7 +63,8 @@ class JobStore:
     def begin_call(self, job: ClaimedJob) -> bool:
         """Renew the lease and note that a call starts; False if the job is no longer held or no longer wanted."""
         with self._single.connect() as connection:
-            return connection.execute(statements.BEGIN_CALL, self._next(job)).first() is not None
+            values = {"id": job.id, "claim": job.claim, "lease_s": self._call_lease_s(job)}
+            return connection.execute(statements.BEGIN_CALL, values).first() is not None
 
     def give_back(self, jobs: Sequence[ClaimedJob]) -> None:
         """Put jobs that were not asked back to pending; those held by somebody else by now are left alone."""
@@ -72,15 +77,20 @@ class JobStore:
 
         In the same transaction the call of `then` is begun; whether it may be made is returned.
         """
-        over, wait_s = _becomes(decision)
-        values = self._values(job, attempt) | self._next(then) | {"wait_s": wait_s}
-        if not isinstance(decision, Stop):
+        becomes, wait_s = _becomes(decision)
+        call = _values(job, attempt) | {"worker": self._worker, "becomes": becomes, "wait_s": wait_s}
+        if isinstance(decision, Stop):
+            reason = attempt.error_message or "misconfigured"
             with self._single.connect() as connection:
-                return bool(connection.exec_driver_sql(statements.KEEP[over], values).scalar_one())
-        reason = attempt.error_message or "misconfigured"
-        with self._engine.begin() as connection:
-            connection.execute(statements.STOP, {"study": job.study, "queue": job.queue, "reason": reason})
-            return bool(connection.exec_driver_sql(statements.KEEP[over], values).scalar_one())
+                connection.execute(statements.STOP, {"study": job.study, "queue": job.queue, "reason": reason})
+        return self._committer.commit(call | self._next(then))
+
+    def _keep_all(self, calls: Sequence[dict[str, Any]]) -> list[bool]:
+        """Commit what several threads want kept, as one transaction; for each, whether its next call may be made."""
+        with self._single.connect() as connection:
+            values = {"calls": json.dumps(calls, ensure_ascii=False)}
+            begun = {tuple(row) for row in connection.exec_driver_sql(statements.KEEP, values)}
+        return [(call["next"], call["next_claim"]) in begun for call in calls]
 
     def finish(self, job: ClaimedJob) -> None:
         """Finish a job that needs no further call: an earlier claim of this round has left an answer."""
@@ -98,17 +108,13 @@ class JobStore:
             self._deployments[deployment] = found
         return self._deployments[deployment]
 
-    def _values(self, job: ClaimedJob, attempt: Attempt) -> dict[str, Any]:
-        values = vars(attempt).copy()
-        values["attempt"] = values.pop("id")
-        values["prompt_text"] = attempt.prompt
-        values["prompt"] = None if attempt.prompt is None else canonical_digest(attempt.prompt)
-        return values | {"id": job.id, "round": job.round, "claim": job.claim, "worker": self._worker}
-
     def _next(self, job: ClaimedJob | None) -> dict[str, Any]:
         if job is None:
             return {"next": None, "next_claim": None, "lease_s": None}
-        return {"next": job.id, "next_claim": job.claim, "lease_s": job.rules.model.timeout_s + self._margin_s}
+        return {"next": job.id, "next_claim": job.claim, "lease_s": self._call_lease_s(job)}
+
+    def _call_lease_s(self, job: ClaimedJob) -> float:
+        return job.rules.model.timeout_s + self._margin_s
 
     def _read_ways(self, connection: Connection, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], _Way]:
         """How each condition asks; read again only when a `run` has made another revision of its study."""
@@ -122,6 +128,30 @@ class JobStore:
                 way = _Way(variant=variant, rules=Rules.from_stored(rows[condition].rules))
                 self._ways[condition, revision] = way
         return {key: self._ways[key] for key in wanted}
+
+
+def look_up_by_key(engine: Engine) -> None:
+    """Let the connections of `engine` plan as a worker needs it: some rows by their keys, whatever the tables hold.
+
+    Postgres takes the calls that are committed together for a hundred and, on tables of some thousand rows, would read
+    all of them.
+    """
+
+    @event.listens_for(engine, "connect")
+    def settle(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's own
+        with connection.cursor() as cursor:
+            cursor.execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+        connection.commit()
+
+
+def _values(job: ClaimedJob, attempt: Attempt) -> dict[str, Any]:
+    """One attempt as the statement that keeps it names its parts."""
+    values = vars(attempt).copy()
+    values["id"] = str(attempt.id)
+    values["started_at"] = attempt.started_at.isoformat()
+    values["prompt_text"] = attempt.prompt
+    values["prompt"] = None if attempt.prompt is None else canonical_digest(attempt.prompt)
+    return values | {"job": job.id, "round": job.round, "claim": job.claim}
 
 
 def _becomes(decision: Decision) -> tuple[str, float | None]:

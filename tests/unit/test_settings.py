@@ -1,0 +1,44 @@
+"""Settings: what is wrong is named by its variable, and no secret is ever printed."""
+
+from pathlib import Path
+
+import pytest
+
+from contract.errors import StackError
+from contract.settings import load_settings
+
+
+@pytest.fixture(autouse=True)
+def addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Addresses that can be used, and no stack."""
+    monkeypatch.setenv("BOTHWAYS_STATE", str(tmp_path))
+    monkeypatch.setenv("BOTHWAYS_DATABASE_URL", "postgresql://me:secret@host/bothways")
+    monkeypatch.setenv("BOTHWAYS_BROKER_URL", "redis://:secret@host/0")
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().lease_margin_s == 30
+
+    monkeypatch.setenv("BOTHWAYS_LEASE_MARGIN_S", "5")
+
+    assert load_settings().lease_margin_s == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("BOTHWAYS_LEASE_MARGIN_S", "soon", "BOTHWAYS_LEASE_MARGIN_S: Input should be a valid number"),
+        ("BOTHWAYS_LEASE_MARGIN_S", "0", "BOTHWAYS_LEASE_MARGIN_S: Input should be greater than or equal to 1"),
+        ("BOTHWAYS_BROKER_URL", "amqp://:secret@host", "BOTHWAYS_BROKER_URL: must begin with redis:// or rediss://"),
+    ],
+)
+def test_what_cannot_be_used_is_named_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(StackError) as raised:
+        load_settings()
+
+    assert str(raised.value).startswith(said)
+    assert "secret" not in str(raised.value)
