@@ -84,6 +84,7 @@ class ConditionRow(SQLModel, table=True):
 class JobRow(SQLModel, table=True):
     """One item (and part) under one condition, one repeat. One row, one result.
 
+    `study` and `queue` are those of its condition.
     `claim` is the fencing token: who holds an older one can finish nothing. `calling` says that a provider call is in
     flight, so that an expired lease counts as a loss. `counted_attempt` is the attempt that the result was read from.
     `prefix`: jobs of one condition's model and dataset with equal numbers share the head of their prompts. `not_before`
@@ -111,7 +112,7 @@ class JobRow(SQLModel, table=True):
     item: int = big_column(foreign_key="item.id")
     part: int = Field(sa_type=Integer, sa_column_kwargs={"server_default": "0"})
     repeat: int = Field(sa_type=Integer)
-    study: int = big_column(foreign_key="study.id")
+    study: int = big_column()
     queue: str = text_column()
     cluster: str = text_column()
     position: int = big_column()

@@ -109,11 +109,7 @@ def enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
         items = _write_items(connection, loaded)
         staged = _stage_jobs(connection, plan_jobs(loaded), conditions, items)
         new = connection.execute(_INSERT_JOBS, {"study": study}).rowcount
-        revived = connection.execute(_REVIVE, {"study": study}).rowcount
-        connection.execute(_MOVE, {"study": study})
-        unplanned = connection.execute(_UNPLAN, {"study": study}).rowcount
-        raised = {"study": study, "revision": revision, "invalid": loaded.study.retry.invalid}
-        reopened = connection.execute(_REOPEN, raised).rowcount
+        revived, unplanned, reopened = (0, 0, 0) if revision == 1 else _fit_earlier(connection, loaded, study, revision)
         connection.execute(_CLEAR_STOPS, {"study": study})
         _drop_staging(connection)
     return Enqueued(
@@ -125,6 +121,16 @@ def enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
         unplanned=unplanned,
         reopened=reopened,
     )
+
+
+def _fit_earlier(connection: Connection, loaded: LoadedStudy, study: int, revision: int) -> tuple[int, int, int]:
+    """Fit the jobs of earlier revisions to this one: how many were revived, are no longer planned, were reopened."""
+    revived = connection.execute(_REVIVE, {"study": study}).rowcount
+    connection.execute(_MOVE, {"study": study})
+    unplanned = connection.execute(_UNPLAN, {"study": study}).rowcount
+    raised = {"study": study, "revision": revision, "invalid": loaded.study.retry.invalid}
+    reopened = connection.execute(_REOPEN, raised).rowcount
+    return revived, unplanned, reopened
 
 
 def _write_study(connection: Connection, loaded: LoadedStudy) -> tuple[int, int]:

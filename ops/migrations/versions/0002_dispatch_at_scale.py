@@ -30,6 +30,8 @@ def upgrade() -> None:
     op.add_column("study", sa.Column("weight", sa.Integer(), server_default="1", nullable=False))
     # Unknown for the jobs that are there; the next `run` of their study tells it.
     op.add_column("job", sa.Column("prefix", sa.BigInteger(), nullable=True))
+    # Its condition has the same study; checking it twice took an eighth of the time of an enqueue.
+    op.drop_constraint("fk_job_study", "job", type_="foreignkey")
     op.drop_index("ix_job_pending", table_name="job")
     op.drop_index("ix_job_leased", table_name="job")
     op.drop_index("ix_job_study_state", table_name="job")
@@ -54,6 +56,7 @@ def downgrade() -> None:
     op.execute("ALTER TABLE job RESET (fillfactor, autovacuum_vacuum_scale_factor)")
     for name in ("ix_job_study", "ix_job_held", "ix_job_waiting", "ix_job_due"):
         op.drop_index(name, table_name="job")
+    op.create_foreign_key("fk_job_study", "job", "study", ["study"], ["id"])
     op.create_index("ix_job_study_state", "job", ["study", "state"])
     op.create_index("ix_job_leased", "job", ["lease_until"], postgresql_where=_HELD)
     op.create_index("ix_job_pending", "job", ["queue", "study", "position"], postgresql_where=_PENDING)
