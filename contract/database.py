@@ -20,16 +20,18 @@ _NOTICE_A_DEAD_HOST = {
 }
 
 
-def open_engine(url: str, *, pool_size: int = 5, ping: bool = True) -> Engine:
+def open_engine(url: str, *, pool_size: int = 5, ping: bool = True, autocommit: bool = False) -> Engine:
     """An engine on `url`; nothing is connected yet.
 
     Idle connections are tested before use; without `ping` they are not, for a caller that repeats what fails anyway.
+    With `autocommit` every statement is a transaction of its own.
     """
     return create_engine(
         url,
         pool_size=pool_size,
         max_overflow=0,
         pool_pre_ping=ping,
+        **({"isolation_level": "AUTOCOMMIT"} if autocommit else {}),
         hide_parameters=True,  # completions and prompts do not belong into error texts
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **_NOTICE_A_DEAD_HOST},
     )

@@ -33,11 +33,11 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
     """Serve until SIGTERM; calls in flight end, the rest is given back. Returns the exit code."""
     name = f"{options.name}.{os.getpid()}"
     connections = min(options.slots, MOST_CONNECTIONS) + 1
-    engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False)
+    engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False, autocommit=True)
     look_up_by_key(engine)
     stopping = threading.Event()
     evaluator = Evaluator(
-        JobStore(engine, worker=name, lease_margin_s=settings.lease_margin_s),
+        JobStore(engine, worker=name, lease_margin_s=settings.lease_margin_s, autocommit=True),
         lambda model: open_provider(model, settings),
         stopping=stopping,
     )

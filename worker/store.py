@@ -34,12 +34,12 @@ class _Way:
 class JobStore:
     """Jobs and attempts in Postgres, as one worker process sees them.
 
-    Jobs are leased for the time that their bundle or their call may take, and for `lease_margin_s` more.
+    Jobs are leased for the time that their bundle or their call may take, and for `lease_margin_s` more. `autocommit`:
+    the engine's connections are in that mode already, and need not be put into it for every statement.
     """
 
-    def __init__(self, engine: Engine, *, worker: str, lease_margin_s: float = 30.0) -> None:
-        self._engine = engine
-        self._single = engine.execution_options(isolation_level="AUTOCOMMIT")
+    def __init__(self, engine: Engine, *, worker: str, lease_margin_s: float = 30.0, autocommit: bool = False) -> None:
+        self._single = engine if autocommit else engine.execution_options(isolation_level="AUTOCOMMIT")
         self._worker = worker
         self._margin_s = lease_margin_s
         self._committer: Committer[dict[str, Any]] = Committer(self._keep_all, alone=(DataError, IntegrityError))
@@ -52,10 +52,15 @@ class JobStore:
         What is not wanted any more is put back.
         """
         ids = list(job_ids)
-        with self._engine.begin() as connection:
+        with self._single.connect() as connection:
             rows = connection.execute(statements.CLAIM, {"ids": ids, "margin": self._margin_s}).mappings().all()
-            # Before the commit: rules that this version cannot read must not leave jobs in nobody's hands.
-            ways = self._read_ways(connection, {(row["condition"], row["revision"]) for row in rows})
+            try:
+                ways = self._read_ways(connection, {(row["condition"], row["revision"]) for row in rows})
+            except ValueError:
+                # Rules that this version cannot read must not leave jobs in nobody's hands.
+                held = {"ids": [row["id"] for row in rows], "claims": [row["claim"] for row in rows]}
+                connection.execute(statements.GIVE_BACK, held)
+                raise
         place = {job_id: number for number, job_id in enumerate(ids)}
         jobs = (_claimed(row, ways[row["condition"], row["revision"]]) for row in rows)
         return sorted(jobs, key=lambda job: place[job.id])
@@ -141,7 +146,8 @@ def look_up_by_key(engine: Engine) -> None:
     def settle(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's own
         with connection.cursor() as cursor:
             cursor.execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
-        connection.commit()
+        if not connection.autocommit:
+            connection.commit()
 
 
 def _values(job: ClaimedJob, attempt: Attempt) -> dict[str, Any]:

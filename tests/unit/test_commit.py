@@ -88,3 +88,41 @@ def test_a_database_that_is_away_is_told_to_everybody_who_waited_for_it() -> Non
     for entry in (1, 2):
         with pytest.raises(ConnectionError):
             committer.commit(entry)
+
+
+def test_a_thread_that_ends_while_it_commits_holds_up_nobody() -> None:
+    ends = iter([SystemExit, None])
+
+    def commit_all(entries: Sequence[int]) -> list[bool]:
+        time.sleep(0.2)
+        if end := next(ends):
+            raise end
+        return [True] * len(entries)
+
+    committer: Committer[int] = Committer(commit_all, alone=(ValueError,))
+    with ThreadPoolExecutor(2) as threads:
+        ended = threads.submit(committer.commit, 1)
+        time.sleep(0.1)
+        other = threads.submit(committer.commit, 2)
+
+        assert isinstance(ended.exception(LONG_S), SystemExit)
+        assert other.result(LONG_S)
+
+
+def test_every_entry_of_a_crowd_is_committed_once() -> None:
+    stored: list[int] = []
+
+    def commit_all(entries: Sequence[int]) -> list[bool]:
+        stored.extend(entries)
+        return [entry % 3 == 0 for entry in entries]
+
+    committer: Committer[int] = Committer(commit_all, alone=(ValueError,))
+
+    def go(number: int) -> list[bool]:
+        return [committer.commit(number + 16 * turn) for turn in range(200)]
+
+    with ThreadPoolExecutor(16) as threads:
+        said = list(threads.map(go, range(16)))
+
+    assert sorted(stored) == list(range(3200))
+    assert said == [[(number + 16 * turn) % 3 == 0 for turn in range(200)] for number in range(16)]
