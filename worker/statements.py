@@ -55,7 +55,8 @@ GIVE_BACK = text(f"""
         SELECT job.id FROM job JOIN unnest(CAST(:ids AS bigint[]), CAST(:claims AS int[])) AS ours (id, claim)
         ON job.id = ours.id AND job.claim = ours.claim
         WHERE job.state = 'running' ORDER BY job.id FOR NO KEY UPDATE OF job
-    ) UPDATE job SET {_PUT_BACK} FROM held WHERE job.id = held.id
+    ) UPDATE job SET {_PUT_BACK}, not_before = now() + make_interval(secs => CAST(:wait_s AS float))
+    FROM held WHERE job.id = held.id
 """)
 
 # A statement does not see the rows that it inserts itself.

@@ -20,6 +20,7 @@ from worker.commit import Committer
 from worker.records import Attempt, ClaimedJob, Deployment
 from worker.retry import AskAgain, Decision, Done, Later, Stop, Tally
 
+UNREADABLE_WAIT_S = 300.0
 _CONDITIONS_KEPT = 10_000
 
 
@@ -56,10 +57,10 @@ class JobStore:
             rows = connection.execute(statements.CLAIM, {"ids": ids, "margin": self._margin_s}).mappings().all()
             try:
                 ways = self._read_ways(connection, {(row["condition"], row["revision"]) for row in rows})
-            except ValueError:
-                # Rules that this version cannot read must not leave jobs in nobody's hands.
+            except Exception:
+                # Rules that this version cannot read must not leave jobs in nobody's hands, nor come again at once.
                 held = {"ids": [row["id"] for row in rows], "claims": [row["claim"] for row in rows]}
-                connection.execute(statements.GIVE_BACK, held)
+                connection.execute(statements.GIVE_BACK, held | {"wait_s": UNREADABLE_WAIT_S})
                 raise
         place = {job_id: number for number, job_id in enumerate(ids)}
         jobs = (_claimed(row, ways[row["condition"], row["revision"]]) for row in rows)
@@ -73,7 +74,7 @@ class JobStore:
 
     def give_back(self, jobs: Sequence[ClaimedJob]) -> None:
         """Put jobs that were not asked back to pending; those held by somebody else by now are left alone."""
-        values = {"ids": [job.id for job in jobs], "claims": [job.claim for job in jobs]}
+        values = {"ids": [job.id for job in jobs], "claims": [job.claim for job in jobs], "wait_s": None}
         with self._single.connect() as connection:
             connection.execute(statements.GIVE_BACK, values)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from sqlalchemy import Engine, text
 
 from contract.items import canonical_digest
@@ -137,6 +138,19 @@ def test_a_message_that_comes_twice_finds_nothing_to_do(engine: Engine, store: J
         store.keep(job, make_attempt(), Done())
 
     assert store.claim(ids) == []
+
+
+def test_rules_that_cannot_be_read_leave_no_job_in_nobody_s_hands(
+    engine: Engine, store: JobStore, tmp_path: Path
+) -> None:
+    _, ids = queue_study(engine, tmp_path)
+    rows(engine, "UPDATE condition SET rules = jsonb_set(rules, '{retry, invalid}', '\"often\"')")
+
+    with pytest.raises(ValidationError):
+        store.claim(ids)
+
+    found = rows(engine, "SELECT DISTINCT state, claim, not_before > now() AS waits FROM job")
+    assert found == [{"state": "pending", "claim": 1, "waits": True}]
 
 
 def test_jobs_that_are_not_there_are_passed_over(engine: Engine, store: JobStore, tmp_path: Path) -> None:
