@@ -7,7 +7,7 @@ repeats; the run at a tenth of the jobs has the same items and fewer repeats, so
 import json
 from typing import Any
 
-from ops.benchmarks.bare_celery import publish_one_each
+from ops.benchmarks.bare_celery import no_op, publish_one_each
 from ops.benchmarks.figures import Goal, Line, Measurement
 from ops.benchmarks.options import Options
 from ops.benchmarks.stand import Stand, await_end, fresh_stand
@@ -24,7 +24,7 @@ def measure(options: Options) -> Measurement:
     whole = shape_for(options.jobs)
     with fresh_stand() as stand:
         with stand.app() as app:
-            baseline_s = publish_one_each(app, options.messages)
+            baseline_s = publish_one_each(no_op(app), options.messages)
         tenth = _enqueue(stand, "tenth", Shape(items=whole.items, models=MODELS))
         full = _enqueue(stand, "whole", whole)
         distinct = _enqueue(stand, "distinct", Shape(items=max(1, options.jobs // 10 // ORDERS)))

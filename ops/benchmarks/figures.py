@@ -32,14 +32,14 @@ class Goal:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One figure in `unit`, beside the same figure of the baseline that `against` names."""
+    """One figure in `unit`, beside that of the baseline that `against` names. Without a goal it tells only."""
 
     what: str
     unit: str
     measured: float
     baseline: float
     against: str
-    goal: Goal
+    goal: Goal | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -47,9 +47,9 @@ class Line:
         return self.measured / self.baseline if self.baseline > 0 else None
 
     @property
-    def reached(self) -> bool:
-        """Whether the goal is reached."""
-        return self.goal.reached_by(self)
+    def reached(self) -> bool | None:
+        """Whether the goal is reached; None without a goal."""
+        return None if self.goal is None else self.goal.reached_by(self)
 
 
 @dataclass(frozen=True, kw_only=True)

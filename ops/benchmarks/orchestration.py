@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from ops.benchmarks.bare_celery import publish_one_each
+from ops.benchmarks.bare_celery import no_op, publish_one_each
 from ops.benchmarks.figures import Goal, Line, Measurement, middle_rate
 from ops.benchmarks.options import Options
 from ops.benchmarks.stand import Stand, await_that, fresh_stand
@@ -53,7 +53,7 @@ def measure(options: Options) -> Measurement:
 def _run_nothing(stand: Stand, tasks: int) -> list[float]:
     """When each no-op task ran; all messages are in the queue before the worker starts."""
     with stand.app() as app:
-        publish_one_each(app, tasks)
+        publish_one_each(no_op(app), tasks)
     out = stand.folder / "moments.json"
     worker = stand.spawn("bare", "ops.benchmarks.bare_celery", str(tasks), str(SLOTS), str(out))
     await_that(out.exists, while_run=(worker,))

@@ -40,6 +40,7 @@ def measure(options: Options) -> Measurement:
     )
     raw = {
         "jobs": shape.jobs,
+        "answered": len(calls),
         "slots": SLOTS,
         "share": busy_share(calls, SLOTS),
         "share_if_calls_took_what_the_model_takes": busy_share(nominal, SLOTS),

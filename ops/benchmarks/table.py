@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ops.benchmarks.figures import Goal, Line, Row
+from ops.benchmarks.figures import Line, Row
 
 _HEAD = ("benchmark", "what", "measured", "baseline", "ratio", "to reach", "")
 
@@ -22,14 +22,16 @@ def as_json(rows: Sequence[Row], machine: dict[str, Any]) -> dict[str, Any]:
 
 
 def verdict(line: Line) -> str:
-    """In words."""
-    return "reached" if line.reached else "not reached"
+    """In words; nothing for a line without a goal."""
+    return {True: "reached", False: "not reached", None: ""}[line.reached]
 
 
 def goal_text(line: Line) -> str:
     """What a line has to reach, in words."""
-    goal: Goal = line.goal
-    return f"{'at least' if goal.at_least else 'at most'} {_figure(goal.bound, 'x' if goal.of_ratio else line.unit)}"
+    if line.goal is None:
+        return "-"
+    side, unit = "at least" if line.goal.at_least else "at most", "x" if line.goal.of_ratio else line.unit
+    return f"{side} {_figure(line.goal.bound, unit)}"
 
 
 def _cells(row: Row) -> list[tuple[str, ...]]:
