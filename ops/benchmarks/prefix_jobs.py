@@ -6,30 +6,30 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from kombu import Queue
 
 from contract.items import Item
-from ops.benchmarks.stand import Stand
+from ops.benchmarks.stand import Stand, register_workers
 from ops.benchmarks.synthetic import ORDERS
 from ops.local.model import MODEL
+from producer.dispatch import Dispatcher
 from producer.enqueue import enqueue
-from producer.study_file import LoadedStudy, read_study
-from producer.window import cut_bundles, queue_next
+from producer.study_file import read_study
 from worker.records import ClaimedJob
 from worker.store import JobStore
 
 DATASET = "squad-it-low"
 QUEUE = f"openai.{MODEL}"
 ANSWER_TOKENS = 2
-LEASE_S = 3600.0
 
 
-def bundles_of_jobs(stand: Stand, squad_it: Path, jobs: int) -> list[list[ClaimedJob]]:
-    """About so many jobs, bundled by the dispatcher's own cut and claimed as a worker would."""
+def bundles_of_jobs(stand: Stand, squad_it: Path, jobs: int, *, slots: int) -> list[list[ClaimedJob]]:
+    """About so many jobs, in the bundles that the dispatcher makes of them, claimed as a worker would."""
     loaded = read_study(_write_study(stand.folder, squad_it))
     loaded = replace(loaded, items={DATASET: some_paragraphs(loaded.items[DATASET], jobs // ORDERS)})
     enqueue(stand.database, loaded)
     store = JobStore(stand.database, worker="benchmark")
-    return [store.claim(job_ids) for job_ids in _cut(stand, loaded)]
+    return [store.claim(job_ids) for job_ids in _cut(stand, slots)]
 
 
 def some_paragraphs(items: list[Item], at_least: int) -> list[Item]:
@@ -49,11 +49,14 @@ def some_paragraphs(items: list[Item], at_least: int) -> list[Item]:
     return [item for item in items if item.cluster in chosen]
 
 
-def _cut(stand: Stand, loaded: LoadedStudy) -> list[tuple[int, ...]]:
-    """The job ids of each bundle; the one place here that knows how the dispatcher cuts."""
-    room = ORDERS * len(loaded.items[DATASET])
-    with stand.database.begin() as connection:
-        return [bundle.job_ids for bundle in cut_bundles(queue_next(connection, QUEUE, room=room, lease_s=LEASE_S))]
+def _cut(stand: Stand, slots: int) -> list[list[int]]:
+    """The job ids of each bundle, as the dispatcher publishes them for so many slots, in the order of the queue."""
+    register_workers(stand.database, workers=1, slots=slots)
+    with stand.app() as app:
+        Dispatcher(stand.database, app, stand.broker).tick()
+        with app.connection_for_read() as connection, connection.channel() as channel:
+            messages = list(iter(Queue(QUEUE, channel=channel).get, None))
+    return [message.payload[1]["job_ids"] for message in messages]
 
 
 def _write_study(folder: Path, squad_it: Path) -> Path:

@@ -33,7 +33,7 @@ def measure(options: Options) -> Measurement:
     if options.squad_it is None:
         raise NotMeasuredError("give --squad-it FILE, the SQuAD_it-test.json.gz")
     with fresh_stand() as stand:
-        bundles = bundles_of_jobs(stand, options.squad_it, options.prefix_jobs)
+        bundles = bundles_of_jobs(stand, options.squad_it, options.prefix_jobs, slots=CLIENTS)
         jobs = [job for bundle in bundles for job in bundle]
         orders: dict[str, Units] = {"random": shuffled(jobs), "two passes": two_passes(jobs), "ours": bundles}
         loads = {name: _on_fresh_server(stand, units) for name, units in orders.items()}

@@ -18,10 +18,10 @@ from sqlalchemy import Engine as Database
 from sqlalchemy import text
 
 from contract.broker import create_celery
+from contract.columns import METADATA
 from contract.database import open_engine
 from contract.errors import StackError
 from contract.settings import Settings
-from contract.tables import METADATA
 from ops.local.engines import Child, launch
 from ops.local.postgres import launch_postgres
 from ops.local.valkey import launch_valkey
