@@ -28,33 +28,35 @@ def measure(options: Options) -> Measurement:
         tenth = _enqueue(stand, "tenth", Shape(items=whole.items, models=MODELS))
         full = _enqueue(stand, "whole", whole)
         distinct = _enqueue(stand, "distinct", Shape(items=max(1, options.jobs // 10 // ORDERS)))
-    rate, baseline = full["jobs_per_s"], options.messages / baseline_s
-    return Measurement(
-        lines=(
-            Line(
-                what="planned, committed, window published",
-                unit="jobs/s",
-                measured=rate,
-                baseline=baseline,
-                against="one message a job",
-                goal=RATE_GOAL,
-            ),
-            Line(
-                what="peak memory of the process",
-                unit="MB",
-                measured=full["memory_peak_bytes"] / 1e6,
-                baseline=tenth["memory_peak_bytes"] / 1e6,
-                against="at a tenth of the jobs",
-                goal=MEMORY_GOAL,
-            ),
-        ),
-        raw={
-            "baseline_messages": options.messages,
-            "baseline_s": baseline_s,
-            "tenth_of_the_jobs": tenth,
-            "all_jobs": full,
-            "tenth_of_the_jobs_every_item_new": distinct,
-        },
+    raw = {
+        "baseline_messages": options.messages,
+        "baseline_s": baseline_s,
+        "tenth_of_the_jobs": tenth,
+        "all_jobs": full,
+        "tenth_of_the_jobs_every_item_new": distinct,
+    }
+    return Measurement(lines=(_rate(full, options.messages / baseline_s), _memory(full, tenth)), raw=raw)
+
+
+def _rate(full: dict[str, Any], baseline: float) -> Line:
+    return Line(
+        what="planned, committed, window published",
+        unit="jobs/s",
+        measured=full["jobs_per_s"],
+        baseline=baseline,
+        against="one message a job",
+        goal=RATE_GOAL,
+    )
+
+
+def _memory(full: dict[str, Any], tenth: dict[str, Any]) -> Line:
+    return Line(
+        what="peak memory of the process",
+        unit="MB",
+        measured=full["memory_peak_bytes"] / 1e6,
+        baseline=tenth["memory_peak_bytes"] / 1e6,
+        against="at a tenth of the jobs",
+        goal=MEMORY_GOAL,
     )
 
 
