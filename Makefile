@@ -6,12 +6,16 @@ BIN := .venv/bin
 UV := .tools/bin/uv
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo test lint unit chaos install lock clean
+.PHONY: demo test bench lint unit chaos install lock clean
 
 demo: .venv/ready
 	@$(BIN)/bothways demo
 
 test: lint unit
+
+# Minutes, alone on the machine; see docs/benchmarks.md.
+bench: .venv/ready
+	@$(BIN)/python -m ops.benchmarks --json report/benchmarks.json
 
 lint: .venv/ready
 	$(BIN)/ruff check .
