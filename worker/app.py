@@ -62,8 +62,9 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
 
 
 def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -> int:
-    # One line for every HTTP request would bury what matters; keys would not be in it, but addresses are.
-    for chatty in ("httpx2", "httpcore2", "openai"):
+    # One line for every HTTP request would bury what matters; keys would not be in it, but addresses are. And a bundle
+    # is told once, when it ended.
+    for chatty in ("httpx2", "httpcore2", "openai", "celery.worker.strategy"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     worker = app.Worker(
         hostname=f"{name}@bothways",

@@ -26,56 +26,67 @@ class Asked:
     deployment: Deployment | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Begun:
+    """A call as far as it is known before it is made."""
+
+    id: uuid.UUID
+    started_at: datetime
+    seed: int
+    prompt: str | None = None
+
+
 def ask_once(job: ClaimedJob, tally: Tally, open_provider: Callable[[], Provider]) -> Asked:
     """Render, call the provider once, read. Whatever happens becomes an attempt; nothing is raised."""
-    attempt = Attempt(
-        id=uuid.uuid4(),
-        started_at=datetime.now(UTC),
-        latency_ms=0,
-        prompt=None,
-        seed=job.seed(tally.invalid),
-        outcome="no_completion",
-    )
+    call, started_at, seed = uuid.uuid4(), datetime.now(UTC), job.seed(tally.invalid)
     try:
         prompt = closed.render(job.item, job.variant, job.rules.prompt)
     except Exception as error:  # noqa: BLE001 - a fault of ours must end this job, not its bundle
-        return _without_completion(attempt, ErrorKind.BUG, f"rendering failed: {error!r}")
-    attempt = replace(attempt, prompt=prompt)
+        begun = _Begun(id=call, started_at=started_at, seed=seed)
+        return _without_completion(begun, 0, ErrorKind.BUG, f"rendering failed: {error!r}")
+    begun = _Begun(id=call, started_at=started_at, seed=seed, prompt=prompt)
     request = Request(
-        call=attempt.id,
+        call=call,
         number=tally.calls + 1,
         prompt=prompt,
         sampling=job.rules.format.sampling,
-        seed=attempt.seed,
+        seed=seed,
         timeout_s=job.rules.model.timeout_s,
     )
-    return _call(job, attempt, request, open_provider)
+    return _call(job, begun, request, open_provider)
 
 
-def _call(job: ClaimedJob, attempt: Attempt, request: Request, open_provider: Callable[[], Provider]) -> Asked:
+def _call(job: ClaimedJob, begun: _Begun, request: Request, open_provider: Callable[[], Provider]) -> Asked:
     start = time.monotonic()
     try:
         provider = open_provider()
         completion = provider.complete(request)
     except ProviderError as error:
-        attempt = replace(attempt, latency_ms=_milliseconds_since(start))
-        return _without_completion(attempt, error.kind, str(error), error)
+        return _without_completion(begun, _milliseconds_since(start), error.kind, str(error), error)
     except Exception as error:  # noqa: BLE001 - an SDK error that no table of signals knows yet
-        attempt = replace(attempt, latency_ms=_milliseconds_since(start))
-        return _without_completion(attempt, ErrorKind.TRANSIENT, f"unknown error {type(error).__name__}")
-    attempt = replace(attempt, latency_ms=_milliseconds_since(start))
+        problem = f"unknown error {type(error).__name__}"
+        return _without_completion(begun, _milliseconds_since(start), ErrorKind.TRANSIENT, problem)
+    latency_ms = _milliseconds_since(start)
     try:
-        return _with_completion(job, attempt, completion, provider)
+        return _with_completion(job, begun, latency_ms, completion, provider)
     except Exception as error:  # noqa: BLE001 - what a server says may be of any type
-        return _without_completion(attempt, ErrorKind.BUG, f"the completion could not be taken up: {error!r}")
+        problem = f"the completion could not be taken up: {error!r}"
+        return _without_completion(begun, latency_ms, ErrorKind.BUG, problem)
 
 
-def _with_completion(job: ClaimedJob, attempt: Attempt, completion: Completion, provider: Provider) -> Asked:
+def _with_completion(
+    job: ClaimedJob, begun: _Begun, latency_ms: int, completion: Completion, provider: Provider
+) -> Asked:
     kept = storable(completion.text)
-    completion = replace(completion, text=kept.text, truncated_from=kept.cut_from)
+    if kept.text != completion.text:
+        completion = replace(completion, text=kept.text, truncated_from=kept.cut_from)
     answer, fault = _read(job, completion)
-    attempt = replace(
-        attempt,
+    attempt = Attempt(
+        id=begun.id,
+        started_at=begun.started_at,
+        latency_ms=latency_ms,
+        prompt=begun.prompt,
+        seed=begun.seed,
         outcome="answered" if answer.valid else "invalid",
         completion=completion.text,
         completion_length=kept.cut_from or len(completion.text),
@@ -111,10 +122,20 @@ def _read(job: ClaimedJob, completion: Completion) -> tuple[Answer, str | None]:
         return invalid, f"reading failed: {error!r}"
 
 
-def _without_completion(attempt: Attempt, kind: ErrorKind, message: str, error: ProviderError | None = None) -> Asked:
-    outcome = "refused" if isinstance(error, RefusedError) else "no_completion"
+def _without_completion(
+    begun: _Begun, latency_ms: int, kind: ErrorKind, message: str, error: ProviderError | None = None
+) -> Asked:
+    attempt = Attempt(
+        id=begun.id,
+        started_at=begun.started_at,
+        latency_ms=latency_ms,
+        prompt=begun.prompt,
+        seed=begun.seed,
+        outcome="refused" if isinstance(error, RefusedError) else "no_completion",
+        error_kind=kind,
+        error_message=storable(message).text,
+    )
     wait_s = error.wait_s if isinstance(error, ThrottledError) else None
-    attempt = replace(attempt, outcome=outcome, error_kind=kind, error_message=storable(message).text)
     return Asked(attempt=attempt, verdict=Verdict(error=kind, wait_s=wait_s))
 
 

@@ -113,7 +113,10 @@ class _Way:
             return "answered"
         started = time.monotonic()
         asking = _Asking(job)
-        decision = self._evaluator.policy(lambda: self._step(asking))
+        decision = self._step(asking)
+        if isinstance(decision, AskAgain):
+            made = [decision]
+            decision = self._evaluator.policy(lambda: made.pop() if made else self._step(asking))
         self._evaluator.pace.note(job.queue, time.monotonic() - started)
         return asking.last_outcome if isinstance(decision, Done) else "put back"
 

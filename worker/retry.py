@@ -80,12 +80,12 @@ Decision = Done | AskAgain | Later | Stop | Dropped
 
 def count(tally: Tally, verdict: Verdict) -> Tally:
     """The tally with one more call. Throttling counts as a call but as nobody's fault."""
-    tally = replace(tally, calls=tally.calls + 1)
+    calls = tally.calls + 1
     if verdict.answer is not None:
-        return replace(tally, invalid=tally.invalid + (not verdict.answer.valid), faults_in_a_row=0)
+        return replace(tally, calls=calls, invalid=tally.invalid + (not verdict.answer.valid), faults_in_a_row=0)
     if verdict.error is ErrorKind.TRANSIENT:
-        return replace(tally, faults=tally.faults + 1, faults_in_a_row=tally.faults_in_a_row + 1)
-    return tally
+        return replace(tally, calls=calls, faults=tally.faults + 1, faults_in_a_row=tally.faults_in_a_row + 1)
+    return replace(tally, calls=calls)
 
 
 def decide(tally: Tally, verdict: Verdict, rules: Retry, *, jitter: float) -> Decision:

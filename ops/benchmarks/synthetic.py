@@ -18,11 +18,12 @@ _SYLLABLES = ("ba", "co", "di", "fu", "ga", "le", "mi", "no", "pe", "ri", "so", 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How many items, models and repeats a study has, and how many seconds a call to its models takes."""
+    """How many items, models and repeats a study has, how many jobs travel together at most, and a call's seconds."""
 
     items: int
     models: int = 1
     repeats: int = 1
+    bundle: int = 16
     latency_s: float = 0.0
 
     @property
@@ -46,6 +47,7 @@ def write_study(folder: Path, shape: Shape) -> Path:
         ],
         "formats": [{"format": "closed", "sampling": {"temperature": 0.7, "seed": 1}}],
         "repeats": shape.repeats,
+        "bundles": {"size": shape.bundle},
     }
     path = folder / "study.yaml"
     path.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
