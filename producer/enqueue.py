@@ -49,14 +49,14 @@ _STAGE_JOBS = """
         (condition bigint, item bigint, part int, repeat int, position bigint, prefix bigint, cluster text)
 """
 _COPY_JOBS = "COPY staged_job (condition, item, part, repeat, position, prefix, cluster) FROM STDIN"
-_INSERT_JOBS = text("""
+_INSERT_NEW_JOBS = """
     INSERT INTO job (condition, item, part, repeat, study, queue, position, prefix, cluster)
     SELECT staged.condition, staged.item, staged.part, staged.repeat, :study, condition.queue, staged.position,
            staged.prefix, staged.cluster
     FROM staged_job AS staged JOIN condition ON condition.id = staged.condition
     ORDER BY staged.position
-    ON CONFLICT (condition, item, part, repeat) DO NOTHING
-""")
+"""
+_INSERT_JOBS = text(f"{_INSERT_NEW_JOBS} ON CONFLICT (condition, item, part, repeat) DO NOTHING")
 _REVIVE = text("""
     UPDATE job SET planned = true FROM staged_job AS staged
     WHERE job.study = :study AND NOT job.planned
@@ -86,6 +86,9 @@ _REOPEN = text(f"""
 """)  # noqa: S608 - only a constant
 _CLEAR_STOPS = text("DELETE FROM stop WHERE study = :study")
 
+MANY = 10_000
+"""So many new jobs change what Postgres knows of the table; until it looks, it plans every statement wrong."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Enqueued:
@@ -108,8 +111,12 @@ def enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
         conditions = _write_conditions(connection, loaded, study)
         items = _write_items(connection, loaded)
         staged = _stage_jobs(connection, plan_jobs(loaded), conditions, items)
-        new = connection.execute(_INSERT_JOBS, {"study": study}).rowcount
+        # A study that is new has no jobs to meet and none to fit: it is enqueued faster so.
+        insert = text(_INSERT_NEW_JOBS) if revision == 1 else _INSERT_JOBS
+        new = connection.execute(insert, {"study": study}).rowcount
         revived, unplanned, reopened = (0, 0, 0) if revision == 1 else _fit_earlier(connection, loaded, study, revision)
+        if new > MANY:
+            connection.exec_driver_sql("ANALYZE job")
         connection.execute(_CLEAR_STOPS, {"study": study})
         _drop_staging(connection)
     return Enqueued(

@@ -74,18 +74,20 @@ _SERVED = text("""
         WHERE seen_at > now() - make_interval(secs => :seen) GROUP BY queue
     ) AS served ORDER BY served.queue
 """)
+# That a study has due jobs is asked with a limit: for EXISTS Postgres counts through all of them.
 _CLAIMANTS = text(f"""
     SELECT study.id, study.name, study.weight, bundles.size, bundles.budget_s, coalesce(held.jobs, 0) AS held
     FROM study CROSS JOIN LATERAL (
         SELECT (rules -> 'bundles' ->> 'size')::int AS size, (rules -> 'bundles' ->> 'budget_s')::float AS budget_s
         FROM condition WHERE study = study.id AND queue = :queue AND condition.state = 'active' LIMIT 1
-    ) AS bundles LEFT JOIN (
+    ) AS bundles CROSS JOIN LATERAL (
+        SELECT FROM job WHERE job.queue = :queue AND job.study = study.id AND {DUE} ORDER BY position LIMIT 1
+    ) AS due LEFT JOIN (
         SELECT study, count(*) AS jobs FROM job
         WHERE queue = :queue AND state IN ('queued', 'running') GROUP BY study
     ) AS held ON held.study = study.id
     WHERE study.state = 'active'
       AND NOT EXISTS (SELECT FROM stop WHERE stop.study = study.id AND stop.queue = :queue)
-      AND EXISTS (SELECT FROM job WHERE job.queue = :queue AND job.study = study.id AND {DUE})
     ORDER BY study.id
 """)  # noqa: S608
 _DUE_JOBS = text(f"""
