@@ -20,6 +20,9 @@ class Options:
     slots_jobs: int = 12_000
     """Asked by one worker of a model that takes 200 ms."""
 
+    remembered_jobs: int = 100_000
+    """Asked by one worker whose memory is watched."""
+
     prefix_jobs: int = 444
     """Asked of a real model server, in each order."""
 

@@ -14,6 +14,7 @@ MODULES = {
     "broker-memory": "broker_memory",
     "orchestration": "orchestration",
     "slots": "slots",
+    "worker-memory": "worker_memory",
     "prefix-order": "prefix_order",
 }
 """The benchmarks in the order of the table, and where each one's `measure` is."""

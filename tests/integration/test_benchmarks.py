@@ -13,7 +13,7 @@ from ops.benchmarks.run import run_all
 from tests.builders import squad_document
 
 ROOT = Path(__file__).parents[2]
-TINY = Options(jobs=400, messages=40, orchestrated_jobs=100, slots_jobs=200, prefix_jobs=4)
+TINY = Options(jobs=400, messages=40, orchestrated_jobs=100, slots_jobs=200, remembered_jobs=100, prefix_jobs=4)
 
 
 def run(name: str, options: Options = TINY) -> Measurement:
@@ -41,7 +41,14 @@ def test_the_brokers_memory_is_looked_at_again_and_again_while_leases_run_out() 
     assert len(raw["after_each_expiry_mb"]) == 30
 
 
-@pytest.mark.parametrize("name", ["orchestration", "slots"])
+def test_our_rate_is_measured_with_the_bundles_that_suit_it_and_with_those_by_default() -> None:
+    raw = run("orchestration").raw
+
+    assert set(raw["jobs_per_s_by_bundle"]) == {64, 16}
+    assert set(raw["baseline_jobs_per_s_by_slots"]) == {4, 8}
+
+
+@pytest.mark.parametrize("name", ["slots", "worker-memory"])
 def test_a_worker_answers_every_job_of_the_study(name: str) -> None:
     measurement = run(name)
 
