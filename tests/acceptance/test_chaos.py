@@ -27,6 +27,7 @@ from tests.acceptance.test_study_end_to_end import Stage
 JOBS = int(os.environ.get("BOTHWAYS_CHAOS_JOBS", "1200"))
 SEED = int(os.environ.get("BOTHWAYS_CHAOS_SEED", "1"))
 WORKERS, SLOTS = 3, 4
+BETWEEN = max(WORKERS * SLOTS, JOBS // 100)
 QUIET_FROM = 0.8
 LONGEST_S = 120 + JOBS / 10
 LONGEST_PAUSE_S = 60
@@ -84,7 +85,7 @@ def test_every_job_has_one_result_and_every_call_is_kept_whatever_dies(
     chaos.begin()
     longest_s = 0.0
     while finished(stage) < QUIET_FROM * JOBS:
-        took_s = chaos.pick_up(lambda: finished(stage), jobs=SLOTS * WORKERS, longest_s=LONGEST_PAUSE_S)
+        took_s = chaos.pick_up(lambda: finished(stage), jobs=BETWEEN, longest_s=LONGEST_PAUSE_S)
         longest_s = max(longest_s, took_s)
         chaos.go_on()
     while finished(stage) < JOBS:
