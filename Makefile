@@ -26,7 +26,7 @@ lint: .venv/ready
 unit: .venv/ready
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-# Half an hour of kills: 20,000 jobs while everything dies again and again. JOBS and SEED may be given.
+# Kills for minutes: 20,000 jobs while everything dies again and again. JOBS and SEED may be given.
 chaos: .venv/ready
 	BOTHWAYS_CHAOS_JOBS=$(or $(JOBS),20000) BOTHWAYS_CHAOS_SEED=$(or $(SEED),1) $(BIN)/pytest -q tests/acceptance/test_chaos.py
 

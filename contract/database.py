@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from psycopg.errors import UndefinedTable
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from contract.errors import StackError
@@ -19,6 +20,12 @@ _NOTICE_A_DEAD_HOST = {
     "tcp_user_timeout": 30_000,
 }
 
+# And a client that hangs or lost its power in the middle of a transaction would hold its rows for hours.
+_NOTICE_A_DEAD_CLIENT = """
+    SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;
+    SET tcp_keepalives_count = 3
+"""
+
 
 def open_engine(url: str, *, pool_size: int = 5, ping: bool = True, autocommit: bool = False) -> Engine:
     """An engine on `url`; nothing is connected yet.
@@ -26,7 +33,7 @@ def open_engine(url: str, *, pool_size: int = 5, ping: bool = True, autocommit: 
     Idle connections are tested before use; without `ping` they are not, for a caller that repeats what fails anyway.
     With `autocommit` every statement is a transaction of its own.
     """
-    return create_engine(
+    engine = create_engine(
         url,
         pool_size=pool_size,
         max_overflow=0,
@@ -35,6 +42,15 @@ def open_engine(url: str, *, pool_size: int = 5, ping: bool = True, autocommit: 
         hide_parameters=True,  # completions and prompts do not belong into error texts
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **_NOTICE_A_DEAD_HOST},
     )
+    event.listen(engine, "connect", _let_postgres_notice_us)
+    return engine
+
+
+def _let_postgres_notice_us(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's own
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTICE_A_DEAD_CLIENT)
+    if not connection.autocommit:
+        connection.commit()
 
 
 @contextmanager

@@ -31,7 +31,7 @@ _WAITING = text("""
         WHERE queues ? unfinished.queue AND seen_at > now() - make_interval(secs => :seen)) AS served
     FROM (SELECT condition.queue, CASE WHEN bool_or(condition.state = 'active') THEN 'active'
                                   ELSE max(condition.state) END AS activity,
-                 bool_and(job.state = 'pending' AND job.not_before = 'infinity') IS TRUE AS for_parents
+                 bool_and((job.state = 'pending' AND job.not_before = 'infinity') IS TRUE) AS for_parents
           FROM job JOIN condition ON condition.id = job.condition
           WHERE job.study = :study AND job.planned AND job.state IN ('pending', 'queued', 'running')
           GROUP BY condition.queue) AS unfinished

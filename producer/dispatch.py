@@ -25,6 +25,7 @@ from producer.window import (
     ServedQueue,
     claimants,
     due_jobs,
+    known_queues,
     mark_queued,
     recover,
     served_queues,
@@ -35,7 +36,9 @@ from producer.window import (
 
 BUSY_PAUSE_S = 0.1
 IDLE_PAUSE_S = 1.0
-STANDBY_PAUSE_S = 5.0
+STANDBY_PAUSE_S = 2.0
+FAULT_PAUSE_S = 3.0
+"""After a fault a leader waits longer than a stand-by does: the other may reach what this one cannot."""
 BEAT_EVERY_S = 2.0
 
 QUEUED_LEASE_S = 300.0
@@ -43,7 +46,10 @@ LOST_AFTER_S = 30.0
 """Jobs that are queued for longer while their queue is empty in the broker have lost their message."""
 
 MOST_MESSAGES = 20_000
-"""Messages that may lie in the broker at all, some 25 MB: the end of every window, whatever became of its messages."""
+"""Messages that may lie in the broker at all, some 25 MB; each known queue has its part, whatever became of leases."""
+
+LATE_S = 10.0
+"""Nothing is recovered for so long after Postgres was away: workers come to store first what they hold in hand."""
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +64,7 @@ class Dispatcher:
         self._marker = uuid.uuid4().hex
         self._presence = Presence(engine)
         self._draw = random.Random()
+        self._recover_from = float("-inf")
 
     def run(self, stopping: threading.Event) -> None:
         """Lead or stand by until told to stop; a service that is away is waited for."""
@@ -66,12 +73,13 @@ class Dispatcher:
                 self._stand_by_and_lead(stopping)
             except SQLAlchemyError as error:
                 log.warning("Postgres does not answer (%s); trying again", type(error).__name__)
+                self._recover_from = time.monotonic() + LATE_S
             except (RedisError, KombuError) as error:
                 self._tell(f"the broker does not answer ({type(error).__name__})")
             except Exception as error:  # a fault of ours must not end all dispatching
                 log.exception("dispatching failed; trying again")
                 self._tell(f"dispatching failed ({type(error).__name__}); the dispatcher's log tells more")
-            stopping.wait(IDLE_PAUSE_S)
+            stopping.wait(FAULT_PAUSE_S)
         with suppress(SQLAlchemyError):
             self._presence.leave()
 
@@ -105,15 +113,16 @@ class Dispatcher:
     def tick(self) -> int:
         """One round: recover, notice lost messages, fill the windows. Returns how many jobs were queued."""
         with self._engine.begin() as connection:
-            recovered = recover(connection)
+            recovered = recover(connection) if time.monotonic() >= self._recover_from else 0
             wake(connection)
             queues = served_queues(connection)
+            known = known_queues(connection)
         lengths = self._lengths(queues)
         recovered += self._take_back_lost(lengths)
         if recovered:
             log.info("%d jobs went back to pending", recovered)
-        room = max(0, MOST_MESSAGES - sum(lengths.values())) // max(1, len(queues))
-        return sum(self._fill(queue, messages=room) for queue in queues)
+        part = MOST_MESSAGES // max(1, known)
+        return sum(self._fill(queue, messages=max(0, part - lengths[queue.queue])) for queue in queues)
 
     def _take_back_lost(self, lengths: dict[str, int]) -> int:
         """Put back what is queued without a message: all of it if the broker was emptied, else what waits too long."""

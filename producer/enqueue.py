@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Cursor
+from psycopg.errors import DeadlockDetected
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import OperationalError
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from contract.errors import InputError
 from contract.items import Item
@@ -57,23 +60,28 @@ _INSERT_NEW_JOBS = """
     ORDER BY staged.position
 """
 _INSERT_JOBS = text(f"{_INSERT_NEW_JOBS} ON CONFLICT (condition, item, part, repeat) DO NOTHING")
+# Rows are locked in the order of their ids, so that workers are waited for and seldom met head on.
 _REVIVE = text("""
-    UPDATE job SET planned = true FROM staged_job AS staged
-    WHERE job.study = :study AND NOT job.planned
-      AND (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat)
+    UPDATE job SET planned = true WHERE id IN (
+        SELECT job.id FROM job JOIN staged_job AS staged USING (condition, item, part, repeat)
+        WHERE job.study = :study AND NOT job.planned ORDER BY job.id FOR NO KEY UPDATE OF job)
 """)
 _MOVE = text("""
-    UPDATE job SET position = staged.position, prefix = staged.prefix, cluster = staged.cluster
-    FROM staged_job AS staged
-    WHERE job.study = :study AND (job.cluster <> staged.cluster OR (job.state = 'pending' AND
-          (job.position, job.prefix) IS DISTINCT FROM (staged.position, staged.prefix)))
-      AND (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat)
+    WITH moved AS MATERIALIZED (
+        SELECT job.id, staged.position, staged.prefix, staged.cluster
+        FROM job JOIN staged_job AS staged USING (condition, item, part, repeat)
+        WHERE job.study = :study AND (job.cluster <> staged.cluster OR (job.state = 'pending' AND
+              (job.position, job.prefix) IS DISTINCT FROM (staged.position, staged.prefix)))
+        ORDER BY job.id FOR NO KEY UPDATE OF job
+    ) UPDATE job SET position = moved.position, prefix = moved.prefix, cluster = moved.cluster
+    FROM moved WHERE job.id = moved.id
 """)
 _UNPLAN = text("""
-    UPDATE job SET planned = false
-    WHERE job.study = :study AND job.planned AND NOT EXISTS (
-        SELECT FROM staged_job AS staged WHERE
-        (job.condition, job.item, job.part, job.repeat) = (staged.condition, staged.item, staged.part, staged.repeat))
+    UPDATE job SET planned = false WHERE id IN (
+        SELECT id FROM job WHERE job.study = :study AND job.planned AND NOT EXISTS (
+            SELECT FROM staged_job AS staged WHERE (job.condition, job.item, job.part, job.repeat)
+                = (staged.condition, staged.item, staged.part, staged.repeat))
+        ORDER BY id FOR NO KEY UPDATE)
 """)
 _REOPEN = text(f"""
     UPDATE job SET {REOPENED}
@@ -105,7 +113,19 @@ class Enqueued:
 
 
 def enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
-    """Write the study's plan; all of it or nothing. A cancelled study is refused."""
+    """Write the study's plan; all of it or nothing. A cancelled study is refused.
+
+    Where workers and this lock each other out, Postgres breaks it off, and it is done once more.
+    """
+    repeated = Retrying(retry=retry_if_exception(_is_deadlock), stop=stop_after_attempt(5), reraise=True)
+    return repeated(_enqueue, engine, loaded)
+
+
+def _is_deadlock(error: BaseException) -> bool:
+    return isinstance(error, OperationalError) and isinstance(error.orig, DeadlockDetected)
+
+
+def _enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
     with engine.begin() as connection:
         study, revision = _write_study(connection, loaded)
         conditions = _write_conditions(connection, loaded, study)

@@ -64,10 +64,10 @@ class Evaluator:
                 self._hands.drop([way.left.popleft()])
         finally:
             # Also after an error that nobody foresaw: what was not finished must not wait for its lease.
+            way.end()
             if way.left:
                 outcomes["given back"] = len(way.left)
                 self._give_back(list(way.left))
-            way.end()
         return " ".join(f"{what} {times}" for what, times in outcomes.items()) or "nothing to do"
 
     def give_back_all(self) -> None:
@@ -141,10 +141,14 @@ class _Way:
         """Have the call noted as begun. In company from before that until after the last commit: a call that is noted
         while a suspect is asked would be accused of that one's deeds."""
         if self._begun is job:
-            return True
+            return self.may_go_on()
         self.end()
-        if self._evaluator.company.enter(alone=job.suspect, until=self._ends):
+        # A suspect outwaits the longest call of the others, and its time begins when it is alone.
+        until = self._ends + job.rules.model.timeout_s if job.suspect else self._ends
+        if self._evaluator.company.enter(alone=job.suspect, until=until):
             self._alone = job.suspect
+            if job.suspect:
+                self._ends = time.monotonic() + job.rules.bundles.budget_s
         return self._alone is not None and self.may_go_on() and persistently(lambda: self._store.begin_call(job))
 
     def _keep(self, job: ClaimedJob, asked: Asked, decision: Decision) -> None:

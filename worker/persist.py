@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 LONGEST_ABSENCE_S = 7 * 86_400.0
 LONGEST_WAIT_S = 5.0
 
-# A pool whose connections all hang says PoolTimeoutError.
-_AWAY = (OperationalError, PoolTimeoutError)
+# A stand-by that is not the primary yet says InternalError, a pool whose connections all hang PoolTimeoutError.
+_AWAY = (OperationalError, InternalError, InterfaceError, PoolTimeoutError)
 
 Result = TypeVar("Result")
 

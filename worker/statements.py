@@ -64,11 +64,10 @@ _THESE_ATTEMPTS = """
     SELECT id, outcome, answer, claim, started_at FROM call AS also WHERE also.job = call.job
 """
 _COUNTED = f"LATERAL ({counted_attempt('call.job', also=_THESE_ATTEMPTS)}) AS counted ON true"
-_ENDED = "(SELECT id, state FROM over WHERE finished_at IS NOT NULL UNION ALL SELECT id, state FROM corrected)"
+_ENDED = "(SELECT id, state FROM over WHERE finished_at IS NOT NULL)"
 
 # All is decided on the rows as they were locked: asked for their state, Postgres would look them up in the wrong index.
 # `becomes` says what the call makes of its job: done, again (held for another call), later (after wait_s) or back.
-# `corrected` is for a job that another claim has finished meanwhile: its result must say what all its attempts say.
 _KEEP = f"""
     WITH call AS MATERIALIZED (
         SELECT * FROM json_to_recordset(CAST(:calls AS json)) AS call (
@@ -95,37 +94,44 @@ _KEEP = f"""
             not_before = CASE becomes WHEN 'later' THEN now() + make_interval(secs => wait_s) END
         FROM call JOIN locked ON locked.id = call.job AND locked.claim = call.claim AND locked.state = 'running'
         LEFT JOIN {_COUNTED} WHERE job.id = locked.id AND next IS DISTINCT FROM call.job
-        RETURNING job.id, job.state, job.finished_at
-    ), corrected AS (
-        UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
-        FROM call JOIN locked ON locked.id = call.job AND locked.state IN ('invalid', 'refused', 'failed')
-        JOIN {_COUNTED} WHERE job.id = locked.id AND counted.id IS NOT NULL
-        RETURNING job.id, job.state
+        RETURNING job.id, job.claim, job.state, job.finished_at
     ), followed AS (
-        {
-    children_follow('''(
-            SELECT id, state FROM over WHERE finished_at IS NOT NULL UNION ALL SELECT id, state FROM corrected
-        )''')
-}
+        {children_follow(_ENDED)}
     ), begun AS (
         UPDATE job SET calling = true, lease_until = now() + make_interval(secs => lease_s)
         FROM call JOIN locked ON locked.id = next AND locked.claim = next_claim AND locked.state = 'running'
         JOIN condition ON condition.id = locked.condition JOIN study ON study.id = locked.study
         WHERE job.id = locked.id AND {_wanted("locked")}
         RETURNING job.id, job.claim
-    ) SELECT id, claim FROM begun
+    ) SELECT id, claim, true AS begun FROM begun UNION ALL SELECT id, claim, false FROM over
 """
 
 # On one line: the driver keeps only statements of less than 4,096 characters ready, and parses longer ones every time.
 # It goes to the driver directly, because SQLAlchemy's way there costs as much again.
 KEEP = str(text(" ".join(_KEEP.split())).compile(dialect=psycopg.dialect()))  # type: ignore[no-untyped-call]
-"""Attempts and what follows from them; returns the jobs (id, claim) whose next call is noted as begun."""
+"""Attempts and what follows from them; returns jobs (id, claim, begun): those whose next call is noted as begun, and
+those that the calls were still entitled to change."""
+
+# Two claims of one job may store their attempts at the same moment, and neither statement sees the other's. So after
+# each the result is derived once more, with the row locked before the attempts are looked at.
+LOCK = text("SELECT FROM job WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
+DERIVE_AGAIN = text(f"""
+    WITH derived AS (
+        UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
+        FROM unnest(CAST(:ids AS bigint[])) AS doubtful (id) CROSS JOIN LATERAL (
+            {counted_attempt("doubtful.id")}) AS counted
+        WHERE job.id = doubtful.id AND job.finished_at IS NOT NULL AND job.counted_attempt IS DISTINCT FROM counted.id
+        RETURNING job.id, job.state
+    ) {children_follow("derived")}
+""")
 
 FINISH = text(f"""
-    UPDATE job SET state = 'answered', answer = counted.answer, counted_attempt = counted.id, finished_at = now(),
-        lease_until = NULL, not_before = NULL, calling = false
-    FROM (SELECT) AS one JOIN LATERAL ({counted_attempt("CAST(:id AS bigint)")}) AS counted ON true
-    WHERE job.id = :id AND job.claim = :claim AND job.state = 'running'
+    WITH over AS (
+        UPDATE job SET state = 'answered', answer = counted.answer, counted_attempt = counted.id, finished_at = now(),
+            lease_until = NULL, not_before = NULL, calling = false
+        FROM (SELECT) AS one JOIN LATERAL ({counted_attempt("CAST(:id AS bigint)")}) AS counted ON true
+        WHERE job.id = :id AND job.claim = :claim AND job.state = 'running' RETURNING job.id, job.state
+    ) {children_follow("over")}
 """)
 
 # DO UPDATE, so that a row that another worker is just inserting is waited for and returned.

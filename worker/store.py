@@ -41,6 +41,7 @@ class JobStore:
 
     def __init__(self, engine: Engine, *, worker: str, lease_margin_s: float = 30.0, autocommit: bool = False) -> None:
         self._single = engine if autocommit else engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._together = engine.execution_options(isolation_level="READ COMMITTED")
         self._worker = worker
         self._margin_s = lease_margin_s
         self._committer: Committer[dict[str, Any]] = Committer(self._keep_all, alone=(DataError, IntegrityError))
@@ -95,8 +96,18 @@ class JobStore:
         """Commit what several threads want kept, as one transaction; for each, whether its next call may be made."""
         with self._single.connect() as connection:
             values = {"calls": json.dumps(calls, ensure_ascii=False)}
-            begun = {tuple(row) for row in connection.exec_driver_sql(statements.KEEP, values)}
-        return [(call["next"], call["next_claim"]) in begun for call in calls]
+            rows = {tuple(row) for row in connection.exec_driver_sql(statements.KEEP, values)}
+        held = {(job, claim) for job, claim, _ in rows}
+        doubtful = {call["job"] for call in calls if call["claim"] > 1 or (call["job"], call["claim"]) not in held}
+        if doubtful:
+            self._derive_again(sorted(doubtful))
+        return [(call["next"], call["next_claim"], True) in rows for call in calls]
+
+    def _derive_again(self, ids: Sequence[int]) -> None:
+        """Let the results of jobs with more than one claim say what all their attempts say."""
+        with self._together.begin() as connection:
+            connection.execute(statements.LOCK, {"ids": ids})
+            connection.execute(statements.DERIVE_AGAIN, {"ids": ids})
 
     def finish(self, job: ClaimedJob) -> None:
         """Finish a job that needs no further call: an earlier claim of this round has left an answer."""

@@ -17,7 +17,9 @@ LOOK_SHARE = 10
 PATIENCE_S = 60.0
 """How long nothing may be able to move before following ends: a worker may be just starting."""
 STANDSTILL_S = 1800.0
-"""How long nothing may move though nothing is known to be in the way."""
+"""How long nothing may move, no call be in flight and nothing new be waited for, with nothing known to be wrong."""
+FRUITLESS_S = 6 * 3600.0
+"""How long calls may be made without a single result."""
 
 
 def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S) -> Exit:
@@ -87,19 +89,29 @@ class Standstill:
     """
 
     longest_s: float = STANDSTILL_S
+    fruitless_s: float = FRUITLESS_S
     _seen: tuple[int, int] | None = None
-    _since: float = 0.0
+    _moved_at: float = 0.0
+    _call_at: float = 0.0
+    _may_wait_s: float = 0.0
 
     def note(self, now: float, progress: Progress) -> list[str]:
-        """Take in one look; the reason to give up, if nothing moved for too long."""
-        may_move = progress.calls > 0 or any(cell.later for cell in progress.cells)
+        """Take in one look; the reason to give up, if nothing moved for too long.
+
+        What waited for an instant when something last moved is waited for; what then waits again is not.
+        """
         seen = (progress.finished, progress.planned)
-        if may_move or seen != self._seen:
-            self._seen, self._since = seen, now
-        if now - self._since <= self.longest_s:
-            return []
-        minutes = self.longest_s / 60
-        return [f"nothing has moved for {minutes:.0f} minutes though workers are there: their logs may tell why"]
+        if seen != self._seen:
+            waits = (cell.next_s for cell in progress.cells if cell.later and cell.next_s is not None)
+            self._seen, self._moved_at, self._call_at, self._may_wait_s = seen, now, now, max(waits, default=0.0)
+        if progress.calls:
+            self._call_at = now
+        if now - self._call_at > self.longest_s + self._may_wait_s:
+            minutes = self.longest_s / 60
+            return [f"nothing has moved for {minutes:.0f} minutes though workers are there: their logs may tell why"]
+        if now - self._moved_at > self.fruitless_s + self._may_wait_s:
+            return [f"calls were made for {self.fruitless_s / 3600:.0f} hours and none ended a job: `bothways status`"]
+        return []
 
 
 def _look(engine: Engine, study: str, patience_s: float) -> Progress:

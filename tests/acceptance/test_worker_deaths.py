@@ -104,6 +104,7 @@ def shaky(stage: Stage, tmp_path: Path) -> Iterator[tuple[Stage, LocalEngine]]:
 
 def test_while_postgres_is_away_completions_are_kept_and_no_call_is_made(shaky: tuple[Stage, LocalEngine]) -> None:
     stage, postgres = shaky
+    stage.environment["BOTHWAYS_LEASE_MARGIN_S"] = "1"  # every lease ends meanwhile
     study = stage.write_study(items=100, latency_s=0.3, bundles={"size": 8, "budget_s": 60})
     enqueue(stage.engine, read_study(study))
     workers: list[Running] = [stage.start_worker(name) for name in ("w1", "w2")]
@@ -127,3 +128,4 @@ def test_while_postgres_is_away_completions_are_kept_and_no_call_is_made(shaky: 
     assert stage.states() == {"answered": 200}
     assert stage.calls() == stage.attempts()
     assert len(stage.attempts()) == 200
+    assert stage.count("losses > 0") == 0

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from kombu.exceptions import KombuError
@@ -16,15 +18,18 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 
 from contract.broker import EVALUATE
 from contract.database import open_engine
 from ops.local.engines import free_port
 from ops.local.valkey import start_valkey
+from producer import dispatch
 from producer.dispatch import QUEUED_LEASE_S, Dispatcher
 from producer.window import FIRST_JOBS_PER_SLOT as JOBS_PER_SLOT
 from tests.jobs import (
     QUEUE,
+    at_work,
     await_that,
     beat,
     bundles,
@@ -258,6 +263,28 @@ def test_an_expired_lease_is_a_loss_only_in_a_call_and_the_fifth_loss_ends_the_j
     assert (job["state"], job["losses"]) == ends
     assert (job["calling"], job["lease_until"], job["claim"]) == (False, None, 7)
     assert (job["finished_at"] is not None) == (ends[0] == "failed")
+
+
+def test_after_postgres_was_away_nothing_is_recovered_before_workers_could_store_what_they_hold(
+    engine: Engine, dispatcher: Dispatcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan(engine, tmp_path, items=1)
+    change(engine, "UPDATE job SET state = 'running', calling = true, lease_until = now() - interval '1 s'")
+
+    def be_away() -> None:
+        with monkeypatch.context() as away:
+            away.setattr(dispatch, "try_to_lead", Mock(side_effect=OperationalError("", {}, Exception())))
+            with at_work(dispatcher):
+                time.sleep(0.3)
+
+    be_away()
+    dispatcher.tick()
+    assert states(engine) == {"running": 2}
+
+    monkeypatch.setattr(dispatch, "LATE_S", -1.0)
+    be_away()
+    dispatcher.tick()
+    assert states(engine) == {"pending": 2}
 
 
 def test_a_lease_that_holds_is_left_alone(

@@ -1,13 +1,14 @@
 """A call and what follows are one statement: the next call begins with it, and workers never wait for each other."""
 
 import random
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from producer.window import recover, unqueue
 from tests.builders import make_attempt
@@ -171,6 +172,46 @@ def test_whoever_changes_many_jobs_at_once_never_locks_another_out(engine: Engin
             act.result(LONG_S)
 
     assert deadlocks(engine) == 0
+
+
+@pytest.mark.parametrize("first", ["the lost claim", "the claim that holds the job"])
+@pytest.mark.parametrize(
+    ("lost", "held", "result"),
+    [
+        pytest.param("answered", "no_completion", "answered", id="an answer and a fault"),
+        pytest.param("answered", "invalid", "answered", id="an answer and an invalid one"),
+        pytest.param("invalid", "answered", "answered", id="an invalid one and an answer"),
+        pytest.param("answered", "answered", "answered", id="two answers"),
+        pytest.param("invalid", "invalid", "invalid", id="two invalid ones"),
+    ],
+)
+def test_two_claims_that_store_at_the_same_moment_leave_what_all_attempts_say(
+    engine: Engine, tmp_path: Path, first: str, lost: str, held: str, result: str
+) -> None:
+    (job_id, *_) = queued(engine, tmp_path)
+    stores = [JobStore(engine, worker=name) for name in ("lost", "held")]
+    (stale,) = stores[0].claim([job_id])
+    change(engine, "UPDATE job SET state = 'queued' WHERE id = :id", id=job_id)
+    (live,) = stores[1].claim([job_id])
+    attempts = [
+        make_attempt(number, outcome=said, answer=0 if said == "answered" else None)
+        for number, said in enumerate((lost, held))
+    ]
+    calls = list(zip(stores, (stale, live), attempts, strict=True))
+
+    with ThreadPoolExecutor(2) as threads, engine.connect() as holder:
+        holder.execute(text("SELECT FROM job WHERE id = :id FOR UPDATE"), {"id": job_id})
+        storing = []
+        for store, claim, attempt in calls if first == "the lost claim" else calls[::-1]:
+            storing.append(threads.submit(store.keep, claim, attempt, Done()))
+            time.sleep(0.2)  # its statement has begun, and waits for the row
+        holder.rollback()
+        for each in storing:
+            each.result(LONG_S)
+
+    (job,) = rows(engine, "SELECT state, counted_attempt FROM job WHERE id = :id", id=job_id)
+    counted = next((a.id for a in attempts if a.outcome == "answered"), attempts[1].id)
+    assert (job["state"], job["counted_attempt"]) == (result, counted)
 
 
 def deadlocks(engine: Engine) -> int:

@@ -122,6 +122,31 @@ def test_an_answer_that_a_lost_claim_brings_late_opens_the_child_again(family: E
     assert child(family) == ("pending", 2, False)
 
 
+def test_an_answer_that_a_lost_claim_left_in_time_makes_the_child_due(family: Engine, dispatcher: Dispatcher) -> None:
+    beat(family)
+    dispatcher.tick()
+    slow, quick = JobStore(family, worker="slow"), JobStore(family, worker="quick")
+    (parent,) = [row["id"] for row in rows(family, "SELECT id FROM job WHERE position = 0")]
+    (stale,) = slow.claim([parent])
+    change(family, "UPDATE job SET lease_until = now() - interval '1 s' WHERE id = :id", id=parent)
+    dispatcher.tick()
+    slow.keep(stale, make_attempt(), Done())
+    (held,) = quick.claim([parent])
+    assert held.answered
+
+    quick.finish(held)
+
+    assert child(family) == ("pending", 1, False)
+    assert dispatcher.tick() == 1
+
+
+def test_a_parent_that_is_due_holds_up_nobody_though_its_child_waits_in_the_same_queue(family: Engine) -> None:
+    beat(family)
+    Presence(family).beat(leads=True)
+
+    assert stuck_reasons(read_progress(family, "trial")) == []
+
+
 def test_a_child_is_not_asked_again_as_long_as_its_parent_has_no_answer(family: Engine, dispatcher: Dispatcher) -> None:
     beat(family)
     dispatcher.tick()

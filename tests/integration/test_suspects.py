@@ -15,6 +15,7 @@ from contract.storable import MAX_CHARACTERS
 from tests.jobs import change, plan, rows, states
 from worker.evaluate import Evaluator
 from worker.providers.base import Endpoint, Request
+from worker.records import ClaimedJob
 from worker.store import JobStore
 
 
@@ -92,6 +93,27 @@ def test_no_other_call_is_noted_while_a_suspect_is_asked(engine: Engine, tmp_pat
     evaluate_all(evaluator, [bundles[1], bundles[2], [suspect], bundles[3], bundles[0]], slots=5)
 
     assert noted == [[suspect]]
+
+
+def test_jobs_that_could_not_be_given_back_keep_nobody_from_company(engine: Engine, tmp_path: Path) -> None:
+    class Failing(JobStore):
+        def give_back(self, jobs: Sequence[ClaimedJob]) -> None:  # noqa: ARG002
+            raise RuntimeError("no")
+
+    bundle = queued_bundles(engine, tmp_path, items=2, size=4)[0]
+    stopping = threading.Event()
+
+    class Stopping(Watching):
+        def complete(self, request: Request) -> Completion:
+            stopping.set()
+            return super().complete(request)
+
+    evaluator = Evaluator(Failing(engine, worker="w"), lambda _: Stopping(), stopping=stopping)
+
+    with pytest.raises(RuntimeError, match="no"):
+        evaluator.evaluate(bundle)
+
+    assert evaluator.company.enter(alone=True, until=time.monotonic())
 
 
 HOSTILE = {

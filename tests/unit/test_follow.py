@@ -250,15 +250,17 @@ def test_every_result_is_a_move() -> None:
     assert stands_still(*looks) == [False] * 4
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        pytest.param(replace(progress(MOVING, running=4), calls=1), id="a call in flight"),
-        pytest.param(
-            replace(progress(MOVING), cells=(Cell(model="m", dataset="d", jobs={"pending": 1}, later=1, next_s=9e4),)),
-            id="a job that waits for an instant",
-        ),
-    ],
-)
-def test_what_will_move_by_itself_is_waited_for(found: Progress) -> None:
-    assert stands_still((0, found), (61, found), (1000, found)) == [False] * 3
+WAITING = Cell(model="m", dataset="d", jobs={"pending": 1}, later=1, next_s=300)
+
+
+def test_a_call_in_flight_is_waited_for_as_long_as_calls_end_jobs_at_all() -> None:
+    found = replace(progress(MOVING, running=4), calls=1)
+    standstill = Standstill(longest_s=60, fruitless_s=1000)
+
+    assert [bool(standstill.note(now, found)) for now in (0, 61, 999, 1001)] == [False, False, False, True]
+
+
+def test_what_waits_for_an_instant_is_waited_for_once_and_not_for_ever() -> None:
+    found = replace(progress(MOVING), cells=(WAITING,))
+
+    assert stands_still((0, found), (61, found), (359, found), (361, found)) == [False, False, False, True]
