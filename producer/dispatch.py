@@ -46,7 +46,9 @@ LOST_AFTER_S = 30.0
 """Jobs that are queued for longer while their queue is empty in the broker have lost their message."""
 
 MOST_MESSAGES = 20_000
-"""Messages that may lie in the broker at all, some 25 MB; each known queue has its part, whatever became of leases."""
+"""Messages that may lie in the broker at all, some 25 MB, whatever became of leases."""
+FEWEST_MESSAGES = 100
+"""Messages that a served queue may have all the same, so that one that stands still and is full stops no other."""
 
 LATE_S = 10.0
 """Nothing is recovered for so long after Postgres was away: workers come to store first what they hold in hand."""
@@ -117,19 +119,20 @@ class Dispatcher:
             wake(connection)
             queues = served_queues(connection)
             known = known_queues(connection)
-        lengths = self._lengths(queues)
-        recovered += self._take_back_lost(lengths)
+        lengths = self._lengths(known)
+        recovered += self._take_back_lost([queue.queue for queue in queues if not lengths.get(queue.queue)])
         if recovered:
             log.info("%d jobs went back to pending", recovered)
-        part = MOST_MESSAGES // max(1, known)
-        return sum(self._fill(queue, messages=max(0, part - lengths[queue.queue])) for queue in queues)
+        part = (MOST_MESSAGES - sum(lengths.values())) // max(1, len(queues))
+        return sum(
+            self._fill(queue, messages=max(0, part, FEWEST_MESSAGES - lengths.get(queue.queue, 0))) for queue in queues
+        )
 
-    def _take_back_lost(self, lengths: dict[str, int]) -> int:
+    def _take_back_lost(self, empty: Sequence[str]) -> int:
         """Put back what is queued without a message: all of it if the broker was emptied, else what waits too long."""
         with self._engine.begin() as connection:
             if self._messages_may_be_gone():
                 return unqueue(connection)
-            empty = [queue for queue, length in lengths.items() if length == 0]
             return unqueue_old(connection, empty, left_s=QUEUED_LEASE_S - LOST_AFTER_S)
 
     def _fill(self, queue: ServedQueue, *, messages: int) -> int:
@@ -166,13 +169,13 @@ class Dispatcher:
         bundles = cut_bundles(due, study.name, size=size, slots=queue.slots, more=len(due) == limit)
         return _first(bundles, jobs)
 
-    def _lengths(self, queues: Sequence[ServedQueue]) -> dict[str, int]:
+    def _lengths(self, queues: Sequence[str]) -> dict[str, int]:
         """How many messages lie in each queue. A safety net for the broker's memory and a sign of lost messages; never
         a measure of what there is to do."""
         with self._broker.pipeline(transaction=False) as pipeline:
             for queue in queues:
-                pipeline.llen(list_key(queue.queue))
-            return dict(zip((queue.queue for queue in queues), pipeline.execute(), strict=True))
+                pipeline.llen(list_key(queue))
+            return dict(zip(queues, pipeline.execute(), strict=True))
 
     def _publish(self, queue: str, bundles: list[Bundle]) -> None:
         if not bundles:

@@ -74,7 +74,7 @@ _SERVED = text("""
         WHERE seen_at > now() - make_interval(secs => :seen) GROUP BY queue
     ) AS served ORDER BY served.queue
 """)
-_KNOWN = text("SELECT count(DISTINCT queue) FROM condition")
+_KNOWN = text("SELECT DISTINCT queue FROM condition")
 # That a study has due jobs is asked with a limit: for EXISTS Postgres counts through all of them.
 _CLAIMANTS = text(f"""
     SELECT study.id, study.name, study.weight, bundles.size, bundles.budget_s, coalesce(held.jobs, 0) AS held
@@ -150,10 +150,9 @@ def served_queues(connection: Connection) -> list[ServedQueue]:
     return [ServedQueue(**row) for row in rows]
 
 
-def known_queues(connection: Connection) -> int:
-    """How many queues there are of which the broker may hold messages."""
-    found: int = connection.execute(_KNOWN).scalar_one()
-    return found
+def known_queues(connection: Connection) -> list[str]:
+    """The queues of which the broker may hold messages, served or not."""
+    return list(connection.execute(_KNOWN).scalars())
 
 
 def claimants(connection: Connection, queue: str) -> list[Claimant]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, RowMapping, text
+from sqlalchemy import Engine, RowMapping
 
 from contract.conditions import Rules
 from contract.errors import InputError
@@ -16,6 +16,7 @@ from contract.study import Study
 from producer.enqueue import Enqueued, enqueue
 from producer.study_file import read_study
 from tests.builders import item_rows, write_study
+from tests.jobs import change, rows
 
 ROOT = Path(__file__).parents[2]
 SIM = {"name": "sim", "provider": "simulated", "timeout_s": 5}
@@ -42,18 +43,6 @@ print(done.new, done.known, done.revision)
 def run(engine: Engine, path: Path) -> Enqueued:
     """What `bothways run` does with a study file."""
     return enqueue(engine, read_study(path))
-
-
-def rows(engine: Engine, statement: str, **values: Any) -> list[RowMapping]:  # noqa: ANN401
-    """The rows of a query."""
-    with engine.connect() as connection:
-        return list(connection.execute(text(statement), values).mappings())
-
-
-def change(engine: Engine, statement: str, **values: Any) -> None:  # noqa: ANN401
-    """Run one statement."""
-    with engine.begin() as connection:
-        connection.execute(text(statement), values)
 
 
 def snapshot(engine: Engine) -> dict[str, list[str]]:

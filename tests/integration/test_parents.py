@@ -13,6 +13,7 @@ from producer.leadership import Presence
 from producer.steering import Selection, retry
 from tests.builders import make_attempt
 from tests.jobs import QUEUE, beat, change, plan, rows, states
+from worker.records import ClaimedJob
 from worker.retry import Done
 from worker.store import JobStore
 
@@ -36,6 +37,17 @@ def end_parent(engine: Engine, outcome: str) -> None:
     (job,) = store.claim([row["id"] for row in queued])
     said = outcome if outcome in ("answered", "invalid", "refused") else "no_completion"
     store.keep(job, make_attempt(outcome=said, answer=0 if said == "answered" else None), Done())
+
+
+def lose_parent(engine: Engine, dispatcher: Dispatcher) -> tuple[JobStore, ClaimedJob]:
+    """Let a slow worker claim the parent and lose it again; the parent is queued anew."""
+    beat(engine)
+    dispatcher.tick()
+    slow = JobStore(engine, worker="slow")
+    (stale,) = slow.claim([row["id"] for row in rows(engine, "SELECT id FROM job WHERE position = 0")])
+    change(engine, "UPDATE job SET lease_until = now() - interval '1 s' WHERE id = :id", id=stale.id)
+    dispatcher.tick()
+    return slow, stale
 
 
 def child(engine: Engine) -> tuple[str, int, bool]:
@@ -106,14 +118,9 @@ def test_a_parent_that_is_answered_in_another_round_opens_its_child_again(
 
 
 def test_an_answer_that_a_lost_claim_brings_late_opens_the_child_again(family: Engine, dispatcher: Dispatcher) -> None:
-    beat(family)
-    dispatcher.tick()
-    slow, quick = JobStore(family, worker="slow"), JobStore(family, worker="quick")
-    (parent,) = [row["id"] for row in rows(family, "SELECT id FROM job WHERE position = 0")]
-    (stale,) = slow.claim([parent])
-    change(family, "UPDATE job SET lease_until = now() - interval '1 s' WHERE id = :id", id=parent)
-    dispatcher.tick()
-    (held,) = quick.claim([parent])
+    slow, stale = lose_parent(family, dispatcher)
+    quick = JobStore(family, worker="quick")
+    (held,) = quick.claim([stale.id])
     quick.keep(held, make_attempt(1, outcome="invalid", answer=None), Done())
     assert child(family) == ("failed", 1, True)
 
@@ -123,15 +130,10 @@ def test_an_answer_that_a_lost_claim_brings_late_opens_the_child_again(family: E
 
 
 def test_an_answer_that_a_lost_claim_left_in_time_makes_the_child_due(family: Engine, dispatcher: Dispatcher) -> None:
-    beat(family)
-    dispatcher.tick()
-    slow, quick = JobStore(family, worker="slow"), JobStore(family, worker="quick")
-    (parent,) = [row["id"] for row in rows(family, "SELECT id FROM job WHERE position = 0")]
-    (stale,) = slow.claim([parent])
-    change(family, "UPDATE job SET lease_until = now() - interval '1 s' WHERE id = :id", id=parent)
-    dispatcher.tick()
+    slow, stale = lose_parent(family, dispatcher)
+    quick = JobStore(family, worker="quick")
     slow.keep(stale, make_attempt(), Done())
-    (held,) = quick.claim([parent])
+    (held,) = quick.claim([stale.id])
     assert held.answered
 
     quick.finish(held)

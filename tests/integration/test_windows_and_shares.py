@@ -158,6 +158,7 @@ def test_the_broker_holds_a_bounded_number_of_messages_however_often_leases_end(
     engine: Engine, broker: Redis, dispatcher: Dispatcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatch, "MOST_MESSAGES", 10)
+    monkeypatch.setattr(dispatch, "FEWEST_MESSAGES", 0)
     plan(engine, tmp_path, items=100)
     beat(engine)
 
