@@ -167,3 +167,18 @@ def test_the_broker_holds_a_bounded_number_of_messages_however_often_leases_end(
         change(engine, "UPDATE job SET lease_until = now() - interval '1 second' WHERE state = 'queued'")
 
     assert len(raw_messages(broker)) == 10
+
+
+def test_a_full_queue_that_stands_still_stops_no_other(
+    engine: Engine, broker: Redis, dispatcher: Dispatcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "MOST_MESSAGES", 10)
+    models = [{"name": name, "provider": "simulated"} for name in ("sim", "second")]
+    plan(engine, tmp_path, items=20, models=models)
+    broker.lpush(list_key(QUEUE), *("stuck" for _ in range(200)))
+    beat(engine, QUEUE, "simulated.second")
+
+    dispatcher.tick()
+
+    assert broker.llen(list_key(QUEUE)) == 200
+    assert sum(len(ids) for ids in bundles(broker, "simulated.second")) == FIRST_JOBS_PER_SLOT
