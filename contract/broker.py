@@ -5,7 +5,8 @@ A message carries job ids and nothing else; it may be lost or doubled without ha
 
 from celery import Celery
 
-from contract.study import MAX_BUDGET_S, MAX_CALL_S
+from contract.models import MAX_CALL_S
+from contract.study import MAX_BUDGET_S
 
 EVALUATE = "bothways.evaluate"
 """The one task: evaluate the jobs of a bundle."""

@@ -9,7 +9,8 @@ class Completion:
 
     `text` is what an answer is read from; `thinking` is kept apart and never read. Token counts are None where the
     provider does not tell them: missing is never zero. `truncated_from` is the length in characters that the text had
-    before it was cut to what a row may hold.
+    before it was cut to what a row may hold. `finish_reason` is "stop", "length", or the provider's own word.
+    `logprobs`: the candidates for the first token of the text with their natural-log probabilities, the best first.
     """
 
     text: str
@@ -20,6 +21,7 @@ class Completion:
     tokens_cached: int | None = None
     model_reported: str | None = None
     server_version: str | None = None
+    logprobs: dict[str, float] | None = None
     truncated_from: int | None = None
 
     @property

@@ -5,8 +5,9 @@ from typing import Any
 
 from contract.formats import Variant
 from contract.items import canonical_digest
+from contract.models import Model, OpenAIModel, parse_model
 from contract.prompts import PromptSet
-from contract.study import Bundles, ClosedFormat, Model, OpenAIModel, Retry, parse_model
+from contract.study import Bundles, ClosedFormat, Retry, Sampling
 
 ANSWER_STAGE = "answer"
 
@@ -35,9 +36,9 @@ class Condition:
             "format": self.format.format,
             "variant": {"order": list(self.variant.order)},
             "stage": self.stage,
-            "sampling": self.format.sampling.model_dump(mode="json"),
+            "sampling": _sampling_identity(self.format.sampling),
             "prompt": {"name": self.prompt.name, "digest": self.prompt.digest},
-        }
+        } | ({"constrain": True} if self.format.constrain else {})
 
     @property
     def digest(self) -> str:
@@ -93,4 +94,12 @@ def _model_identity(model: Model) -> dict[str, Any]:
     if not isinstance(model, OpenAIModel):
         # What is not set is left out, so that an option that comes with a newer version changes no digest.
         identity["options"] = model.options.model_dump(mode="json", exclude_none=True)
+    return identity
+
+
+def _sampling_identity(sampling: Sampling) -> dict[str, Any]:
+    """The sampling; what came with a newer version is left out where it is not set."""
+    identity = sampling.model_dump(mode="json")
+    if sampling.logprobs is None:
+        del identity["logprobs"]
     return identity

@@ -4,67 +4,36 @@ Everything here is checked when the file is read (`producer.study_file`); the re
 every `bothways run`.
 """
 
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import BeforeValidator, Field
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,79}$")]
-"""A name that is safe in file names, queue names and tables."""
+from contract.models import Model
+from contract.spec import Listed, Name, Spec
 
-MAX_CALL_S = 3600
 MAX_BUDGET_S = 600
-
-Rate = Annotated[float, Field(ge=0, le=1)]
-
-
-def _address(url: str) -> str:
-    """An address that a client can use; user names and passwords do not belong into a study file."""
-    try:
-        parts = urlsplit(url)
-        plain = not parts.query and not parts.fragment and "@" not in parts.netloc
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and plain
-    except ValueError:
-        usable = False
-    if not usable or any(character.isspace() for character in url):
-        raise ValueError(
-            "must be an address like http://host:port/v1 or https://host/v1, without user name, key or query"
-        )
-    return url
-
-
-def _not_ours(variable: str) -> str:
-    """The variables of Bothways itself hold passwords that no model server should be sent."""
-    if variable.startswith("BOTHWAYS_"):
-        raise ValueError("must not be one of Bothways' own variables")
-    return variable
-
-
-class Spec(BaseModel):
-    """A part of the study file: frozen, no unknown fields, no silent conversions."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-Listed = Field(strict=False, min_length=1)
-"""For tuple fields: a YAML list fills them, an empty one does not."""
 
 
 class Sampling(Spec):
-    """What is sent to the model beside the prompt. `seed` is the base of every job's own seed."""
+    """What is sent to the model beside the prompt. `seed` is the base of every job's own seed.
+
+    `logprobs`: for the first token of the answer, the log-probabilities of so many candidates, kept with the attempt.
+    """
 
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 16
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    logprobs: Annotated[int, Field(ge=1, le=20)] | None = None
 
 
 class ClosedFormat(Spec):
-    """Closed answers: one letter out of those offered."""
+    """Closed answers: one letter out of those offered. `constrain`: the server lets the model say nothing else."""
 
     format: Literal["closed"]
     orders: Literal["both"] = "both"
     reading: Literal["strict"] = "strict"
+    constrain: bool = False
     sampling: Sampling = Sampling()
 
 
@@ -126,49 +95,6 @@ class Dataset(Spec):
     expect: Expect | None = None
 
 
-class OpenAIModel(Spec):
-    """A model behind any OpenAI-compatible server.
-
-    Without `base_url` it is the embedded server. `api_key_env` is the name of the variable that holds the key where the
-    worker runs; the key itself never stands in a study file.
-    """
-
-    provider: Literal["openai"]
-    name: Name
-    model: Annotated[str, Field(min_length=1)]
-    base_url: Annotated[str, AfterValidator(_address)] | None = None
-    api_key_env: Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$"), AfterValidator(_not_ours)] | None = None
-    timeout_s: Annotated[float, Field(gt=0, le=MAX_CALL_S)] = 120.0
-
-
-class Simulated(Spec):
-    """What a simulated model is like; see `worker.providers.simulated` for the figures that follow from it.
-
-    `kills`: a text; a prompt that holds it kills the worker that asks it, as a fault in a native library would.
-    """
-
-    knows: Rate = 0.5
-    prefers_first: Rate = 0.5
-    invalid_rate: Rate = 0.0
-    fault_rate: Rate = 0.0
-    latency_s: Annotated[float, Field(ge=0)] = 0.0
-    seed: int = 0
-    kills: Annotated[str, Field(min_length=1)] | None = None
-
-
-class SimulatedModel(Spec):
-    """A model that answers by known rules, for trials without a server."""
-
-    provider: Literal["simulated"]
-    name: Name
-    model: Annotated[str, Field(min_length=1)] = "simulated"
-    options: Simulated = Simulated()
-    timeout_s: Annotated[float, Field(gt=0, le=MAX_CALL_S)] = 120.0
-
-
-Model = Annotated[OpenAIModel | SimulatedModel, Field(discriminator="provider")]
-
-
 class Retry(Spec):
     """When a job is asked again within one round.
 
@@ -206,11 +132,3 @@ class Study(Spec):
     def title_note(self) -> str | None:
         """What every table of this study says in its title, None if nothing."""
         return "stand-in distractors" if any(dataset.stand_ins for dataset in self.datasets) else None
-
-
-_MODEL: TypeAdapter[Model] = TypeAdapter(Model)
-
-
-def parse_model(stored: dict[str, Any]) -> Model:
-    """A model from the JSON that a row holds."""
-    return _MODEL.validate_python(stored)

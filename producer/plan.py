@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from contract.conditions import Condition, Rules
 from contract.formats import Variant, closed
 from contract.items import Item
-from contract.study import ClosedFormat, Dataset, Model
+from contract.models import Model
+from contract.study import ClosedFormat, Dataset
 from producer.study_file import LoadedStudy
 
 

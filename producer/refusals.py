@@ -7,7 +7,8 @@ from typing import Any, get_args
 from pydantic_core import ErrorDetails
 
 from contract.errors import InputError
-from contract.study import Spec, Study
+from contract.spec import Spec
+from contract.study import Study
 from producer.yaml_lines import FieldPath, YamlDocument, print_path
 
 
@@ -42,7 +43,7 @@ def _problem(error: ErrorDetails, field: FieldPath) -> str:
             known = [tag.strip().strip("'") for tag in error["ctx"]["expected_tags"].split(",")]
             return f"unknown provider {error['ctx']['tag']!r}{_hint(error['ctx']['tag'], known)}"
         case "union_tag_not_found":
-            return "provider is missing: openai or simulated"
+            return "provider is missing: openai, ollama, gemini or simulated"
         case "tuple_type":
             return f"must be a list, not {error['input']!r:.80}"
         case "model_type" | "model_attributes_type":
@@ -56,10 +57,12 @@ def _value_problem(error: ErrorDetails, field: FieldPath) -> str:
     if error["type"] == "string_pattern_mismatch":
         if field[-1] == "api_key_env":
             return "must be the name of a variable (capitals, digits, _), never the key itself"
+        if field[-1] == "digest":
+            return "must be the first 12 to 64 hexadecimal digits of the model's digest"
         return f"must be a name of letters, digits and . _ : - without spaces, at most 80; found '{error['input']}'"
     message = error["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
-    hidden = field and field[-1] in ("base_url", "api_key_env")
+    hidden = field and field[-1] in ("base_url", "api_key_env", "headers")
     quotes = "; put it in quotes" if error["type"] == "string_type" and _is_scalar(error["input"]) else ""
     return message if hidden else f"{message}; found {str(error['input'])[:80]!r}{quotes}"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.exc import DataError, IntegrityError
 
-from contract.study import Model
+from contract.models import Model
 from worker.ask import Asked, ask_once, without_details
 from worker.company import Company
 from worker.pace import Pace

@@ -4,7 +4,7 @@ import logging
 import threading
 
 from contract.database import postgres_errors
-from contract.study import OpenAIModel
+from contract.models import OpenAIModel
 from ops.cli.connect import Connected
 from ops.cli.follow import follow
 from ops.cli.terminal import Exit, err

@@ -14,14 +14,22 @@ import pytest
 from sqlalchemy import Engine, text
 
 from contract.completion import Completion
+from contract.models import Model
 from contract.settings import Settings
-from contract.study import Model
 from producer.enqueue import enqueue
 from producer.study_file import read_study
 from tests.builders import write_study
 from worker.evaluate import Evaluator
 from worker.providers import open_provider
-from worker.providers.base import Endpoint, Provider, RejectedError, Request, ThrottledError, TransientError
+from worker.providers.base import (
+    Description,
+    Endpoint,
+    Provider,
+    RejectedError,
+    Request,
+    ThrottledError,
+    TransientError,
+)
 from worker.store import JobStore
 
 END_CONNECTIONS = """
@@ -46,6 +54,9 @@ class Answering:
 
     def models(self) -> list[str] | None:
         return None
+
+    def describe(self) -> Description:
+        return Description()
 
 
 def rows(engine: Engine, statement: str, **values: Any) -> list[dict[str, Any]]:  # noqa: ANN401

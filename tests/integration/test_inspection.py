@@ -16,7 +16,7 @@ from producer.steering import Selection, retry
 from producer.study_file import read_study
 from tests.builders import item_rows, write_study
 from worker.evaluate import Evaluator
-from worker.providers.base import Endpoint, RejectedError, Request
+from worker.providers.base import Description, Endpoint, RejectedError, Request
 from worker.store import JobStore
 
 SIM = {"name": "sim", "provider": "simulated"}
@@ -40,6 +40,9 @@ class Scripted:
 
     def models(self) -> list[str] | None:
         return None
+
+    def describe(self) -> Description:
+        return Description()
 
 
 def saying(words: str) -> Scripted:

@@ -11,7 +11,8 @@ from functools import cache
 import pytest
 
 from contract.completion import Completion
-from contract.study import OpenAIModel, Sampling
+from contract.models import OpenAIModel
+from contract.study import Sampling
 from tests.fake_openai import FakeOpenAI, fake_openai
 from worker.providers.base import (
     Endpoint,

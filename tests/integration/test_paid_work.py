@@ -12,14 +12,14 @@ from sqlalchemy import Engine, text
 
 from analysis.load import load_results
 from contract.completion import Completion
-from contract.study import Model
+from contract.models import Model
 from producer.enqueue import enqueue
 from producer.steering import Selection, retry
 from producer.study_file import read_study
 from producer.window import recover
 from tests.builders import write_study
 from worker.evaluate import Evaluator
-from worker.providers.base import Endpoint, Request
+from worker.providers.base import Description, Endpoint, Request
 from worker.records import Attempt, ClaimedJob
 from worker.retry import Done
 from worker.store import JobStore
@@ -42,6 +42,9 @@ class Scripted:
 
     def models(self) -> list[str] | None:
         return None
+
+    def describe(self) -> Description:
+        return Description()
 
 
 def run_sql(engine: Engine, sql: str, **values: Any) -> list[dict[str, Any]]:  # noqa: ANN401

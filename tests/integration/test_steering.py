@@ -20,7 +20,7 @@ from producer.study_file import read_study
 from producer.window import LOSSES_POISON, claimants, due_jobs, recover
 from tests.builders import write_study
 from worker.evaluate import Evaluator
-from worker.providers.base import Endpoint, Request
+from worker.providers.base import Description, Endpoint, Request
 from worker.store import JobStore
 
 SIM = {"name": "sim", "provider": "simulated"}
@@ -80,6 +80,9 @@ class Letters:
 
     def models(self) -> list[str] | None:
         return None
+
+    def describe(self) -> Description:
+        return Description()
 
 
 def plan(engine: Engine, folder: Path, **changes: Any) -> int:  # noqa: ANN401

@@ -14,7 +14,7 @@ from contract.results import LOSSES_ALONE
 from contract.storable import MAX_CHARACTERS
 from tests.jobs import change, plan, rows, states
 from worker.evaluate import Evaluator
-from worker.providers.base import Endpoint, Request
+from worker.providers.base import Description, Endpoint, Request
 from worker.records import ClaimedJob
 from worker.store import JobStore
 
@@ -43,6 +43,9 @@ class Watching:
 
     def models(self) -> list[str] | None:
         return None
+
+    def describe(self) -> Description:
+        return Description()
 
 
 def queued_bundles(engine: Engine, folder: Path, *, items: int, size: int) -> list[list[int]]:

@@ -14,12 +14,14 @@ from contract.completion import Completion
 from contract.conditions import Rules
 from contract.errors import ErrorKind
 from contract.formats import Variant, closed
+from contract.models import SimulatedModel
 from contract.prompts import ANY_LANGUAGE, PromptSet
 from contract.storable import MAX_CHARACTERS
-from contract.study import Bundles, ClosedFormat, Retry, Sampling, SimulatedModel
+from contract.study import Bundles, ClosedFormat, Retry, Sampling
 from tests.builders import make_item
 from worker.ask import Asked, ask_once
 from worker.providers.base import (
+    Description,
     Endpoint,
     MisconfiguredError,
     Provider,
@@ -54,6 +56,9 @@ class Saying:
     def models(self) -> list[str] | None:
         return None
 
+    def describe(self) -> Description:
+        return Description()
+
 
 class Raising:
     """A provider whose every call ends the same way."""
@@ -68,6 +73,9 @@ class Raising:
 
     def models(self) -> list[str] | None:
         return None
+
+    def describe(self) -> Description:
+        return Description()
 
 
 def make_job(prompt: PromptSet = PROMPT, **changes: Any) -> ClaimedJob:  # noqa: ANN401

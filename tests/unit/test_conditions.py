@@ -7,8 +7,9 @@ import pytest
 from contract.conditions import Condition, Rules, queue_for
 from contract.formats import Variant
 from contract.items import canonical_digest
+from contract.models import OpenAIModel, Simulated, SimulatedModel
 from contract.prompts import PromptSet
-from contract.study import Bundles, ClosedFormat, OpenAIModel, Retry, Sampling, Simulated, SimulatedModel
+from contract.study import Bundles, ClosedFormat, Retry, Sampling
 
 BODY = "{question}\n{choices}"
 

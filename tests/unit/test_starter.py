@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from contract.errors import UsageError
-from contract.study import OpenAIModel
+from contract.models import OpenAIModel
 from ops.local.model import MODEL
 from producer.plan import plan_jobs
 from producer.starter import write_starter

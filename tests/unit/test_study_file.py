@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from contract.errors import InputError
+from contract.models import Model
 from contract.prompts import load_prompt
-from contract.study import Model
 from producer.study_file import read_study, study_name
 from tests.builders import item_rows, write_study
 
@@ -121,7 +121,7 @@ def refusal(path: Path) -> InputError:
             {"models": [{"name": "sim"}]},
             "- name: sim",
             "models[0]",
-            "provider is missing: openai or simulated",
+            "provider is missing: openai, ollama, gemini or simulated",
             id="no provider",
         ),
         # wrong types and values
@@ -169,7 +169,7 @@ def refusal(path: Path) -> InputError:
             {"models": [SIM | {"provider": "carrier-pigeon"}]},
             "- name: sim",
             "models[0]",
-            "unknown provider 'carrier-pigeon'; known here: openai, simulated",
+            "unknown provider 'carrier-pigeon'; known here: openai, ollama, gemini, simulated",
             id="unknown provider",
         ),
         pytest.param(

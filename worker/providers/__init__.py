@@ -3,8 +3,8 @@
 import os
 from collections.abc import Mapping
 
+from contract.models import Model, OpenAIModel, SimulatedModel
 from contract.settings import Settings
-from contract.study import Model, SimulatedModel
 from worker.providers.base import MisconfiguredError, Provider
 
 
@@ -14,6 +14,8 @@ def open_provider(model: Model, settings: Settings, environment: Mapping[str, st
         from worker.providers.simulated import SimulatedProvider
 
         return SimulatedProvider(model, ledger=settings.simulated_ledger)
+    if not isinstance(model, OpenAIModel):
+        raise MisconfiguredError(f"no provider {model.provider} yet")
     from worker.providers.openai import OpenAIProvider
 
     base_url = model.base_url or settings.embedded_url

@@ -2,7 +2,9 @@
 
 ProviderError
 ├── TransientError      may pass by itself
+│   └── HostError       this host cannot run the model just now: another one may
 ├── ThrottledError      told to slow down, perhaps for how long
+├── ExhaustedError      the quota of the day is spent
 ├── RefusedError        blocked by the provider: a result, not a fault
 ├── TooLongError        the prompt does not fit the context
 ├── MisconfiguredError  wrong key, model or address: nothing else would go better
@@ -38,6 +40,17 @@ class TransientError(ProviderError):
     kind = ErrorKind.TRANSIENT
 
 
+class HostError(TransientError):
+    """The host failed at running the model: the same call may go well on another.
+
+    `lasting`: this host will fail again as it is, for want of memory.
+    """
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+
+
 class ThrottledError(ProviderError):
     """The server asks for a pause; `wait_s` is what it said, None if it named none."""
 
@@ -46,6 +59,12 @@ class ThrottledError(ProviderError):
     def __init__(self, message: str, *, wait_s: float | None = None) -> None:
         super().__init__(message)
         self.wait_s = wait_s
+
+
+class ExhaustedError(ProviderError):
+    """The quota of the day is spent; the pool knows when its next day begins."""
+
+    kind = ErrorKind.EXHAUSTED
 
 
 class RefusedError(ProviderError):
@@ -61,9 +80,16 @@ class TooLongError(ProviderError):
 
 
 class MisconfiguredError(ProviderError):
-    """Every call of this model would end the same way until a person changes something."""
+    """Every call would end the same way until a person changes something.
+
+    `credential`: it is the key or its project that is not accepted, so the same model may go well with another one.
+    """
 
     kind = ErrorKind.MISCONFIGURED
+
+    def __init__(self, message: str, *, credential: bool = False) -> None:
+        super().__init__(message)
+        self.credential = credential
 
 
 class RejectedError(ProviderError):
@@ -77,7 +103,8 @@ class Request:
     """One call: the prompt as it is sent, the sampling, the seed of this very call, and the time it may take.
 
     `call` is the id of the attempt, made before the call, so that any ledger can be matched with the attempts;
-    `number` counts the calls of this job in its round, from 1.
+    `number` counts the calls of this job in its round, from 1. `allowed`: the only answers that the server may let the
+    model give, None where it may say anything.
     """
 
     call: UUID
@@ -86,6 +113,7 @@ class Request:
     sampling: Sampling
     seed: int
     timeout_s: float
+    allowed: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +123,20 @@ class Endpoint:
     provider: str
     model: str
     label: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What a server tells of a model without being asked a question; None for what it does not tell.
+
+    `digest` is that of the weights, `template_digest` that of the chat template; `context_length` in tokens.
+    """
+
+    digest: str | None = None
+    quantisation: str | None = None
+    context_length: int | None = None
+    server_version: str | None = None
+    template_digest: str | None = None
 
 
 class Provider(Protocol):
@@ -108,4 +150,8 @@ class Provider(Protocol):
 
     def models(self) -> list[str] | None:
         """The models that the server offers; None where it cannot be asked. Raises only ProviderError."""
+        ...
+
+    def describe(self) -> Description:
+        """What the server tells of the model. Raises only ProviderError."""
         ...

@@ -7,8 +7,8 @@ import openai
 from openai.types.chat import ChatCompletionChunk
 
 from contract.completion import Completion
-from contract.study import OpenAIModel
-from worker.providers.base import Endpoint, RefusedError, Request, TransientError
+from contract.models import OpenAIModel
+from worker.providers.base import Description, Endpoint, RefusedError, Request, TransientError
 from worker.providers.deadline import DeadlineTransport, deadline
 from worker.providers.openai_errors import translated
 
@@ -63,6 +63,10 @@ class OpenAIProvider:
         """The ids that the server lists."""
         with translated(self._key), deadline(_LIST_TIMEOUT_S):
             return [model.id for model in self._client.models.list(timeout=_LIST_TIMEOUT_S)]
+
+    def describe(self) -> Description:
+        """Nothing: the protocol has no words for it."""
+        return Description()
 
 
 def _strip_headers(request: httpx2.Request) -> None:

@@ -17,10 +17,10 @@ from worker.providers.base import (
     TooLongError,
     TransientError,
 )
+from worker.providers.hidden import without
 
 _TOO_LONG = ("exceed_context_size", "context_length", "context length", "context size", "longer than the context")
 _BLOCKED = ("content_filter", "content_policy", "responsibleaipolicyviolation")
-_HIDDEN = "[...]"
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def translated(*hidden: str) -> Iterator[None]:
         raise _from_status(error, hidden) from None
     except (openai.APIError, httpx2.HTTPError) as error:
         text = str(error.__cause__ or error) or type(error).__name__
-        raise TransientError(f"connection: {_without(hidden, text)}") from None
+        raise TransientError(f"connection: {without(hidden, text)}") from None
     except (ValueError, TypeError, AttributeError, openai.OpenAIError) as error:
         raise TransientError(f"not an answer of this protocol: {type(error).__name__}") from None
 
@@ -47,7 +47,7 @@ def translated(*hidden: str) -> Iterator[None]:
 def _from_status(error: openai.APIStatusError, hidden: tuple[str, ...]) -> ProviderError:
     """What an HTTP status says about this request, this model, or just this moment."""
     status = error.status_code
-    message = f"HTTP {status}: {_without(hidden, _said(error))}"
+    message = f"HTTP {status}: {without(hidden, _said(error))}"
     signs = f"{error.message} {json.dumps(error.body, default=str)}".lower()
     if status == 429:
         return ThrottledError(message, wait_s=_retry_after(error))
@@ -69,13 +69,6 @@ def _said(error: openai.APIStatusError) -> str:
     body = error.body
     said = body.get("message") if isinstance(body, dict) else None
     return said if isinstance(said, str) else error.message
-
-
-def _without(hidden: tuple[str, ...], text: str) -> str:
-    """`text` without the texts that must not be shown, as they are and as JSON writes them."""
-    for secret in filter(None, hidden):
-        text = text.replace(secret, _HIDDEN).replace(json.dumps(secret)[1:-1], _HIDDEN)
-    return text
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:

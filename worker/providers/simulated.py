@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from contract.completion import Completion
-from contract.study import SimulatedModel
-from worker.providers.base import Endpoint, RejectedError, Request, TransientError
+from contract.models import SimulatedModel
+from worker.providers.base import Description, Endpoint, RejectedError, Request, TransientError
 
 _CHOICE_LINE = re.compile(r"^([A-Z])\) (.*)$", re.MULTILINE)
 _UNREADABLE = "I would rather not commit to one of them."
@@ -61,6 +61,10 @@ class SimulatedProvider:
     def models(self) -> list[str] | None:
         """Any name will do."""
         return None
+
+    def describe(self) -> Description:
+        """Nothing: there is no server."""
+        return Description()
 
     def _answer(self, request: Request) -> str:
         lines = list(_CHOICE_LINE.finditer(request.prompt))
