@@ -1,0 +1,74 @@
+"""A model that a GPU host serves with Ollama, through Ollama's own API."""
+
+import math
+from operator import itemgetter
+from typing import Any
+
+import ollama
+
+from contract.completion import Completion
+from contract.models import OllamaModel
+from worker.providers.base import Description, Endpoint, Request
+from worker.providers.ollama_host import OllamaHost, chat_body
+
+
+class OllamaProvider:
+    """One model on one host. Whoever opened the host closes it."""
+
+    def __init__(self, model: OllamaModel, host: OllamaHost) -> None:
+        self.endpoint = Endpoint(provider="ollama", model=model.model, label=host.label)
+        self._options = model.options
+        self._host = host
+
+    def complete(self, request: Request) -> Completion:
+        """Ask once, over a stream, and be back within `request.timeout_s` however slowly the server answers."""
+        return _collect(self._host.chat(self._body(request), request.timeout_s, request.prompt))
+
+    def models(self) -> list[str] | None:
+        """The tags that the host has."""
+        return sorted(self._host.tags())
+
+    def describe(self) -> Description:
+        """Weights, quantisation, template and server of the model on this host."""
+        return self._host.describe(self.endpoint.model)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        sampling = request.sampling
+        body = chat_body(
+            self.endpoint.model,
+            self._options,
+            prompt=request.prompt,
+            num_predict=sampling.max_tokens,
+            seed=request.seed,
+            temperature=sampling.temperature,
+            **({} if sampling.top_p is None else {"top_p": sampling.top_p}),
+        )
+        if request.allowed is not None:
+            body["format"] = {"type": "string", "enum": list(request.allowed)}
+        if sampling.logprobs is not None:
+            body |= {"logprobs": True, "top_logprobs": sampling.logprobs}
+        return body
+
+
+def _collect(lines: list[ollama.ChatResponse]) -> Completion:
+    """Put the lines of a whole stream together; the last one counts and tells how it ended."""
+    last = lines[-1]
+    return Completion(
+        text="".join(line.message.content or "" for line in lines),
+        thinking="".join(line.message.thinking or "" for line in lines) or None,
+        finish_reason=last.done_reason,
+        tokens_in=last.prompt_eval_count,
+        tokens_out=last.eval_count,
+        model_reported=last.model,
+        logprobs=_first_token(lines),
+    )
+
+
+def _first_token(lines: list[ollama.ChatResponse]) -> dict[str, float] | None:
+    """The candidates for the first token of the text, the best first; what was thought before it has its own."""
+    first = next((line for line in lines if line.message.content), None)
+    if first is None or not first.logprobs:
+        return None
+    told = [(one.token, one.logprob) for one in first.logprobs[0].top_logprobs or () if math.isfinite(one.logprob)]
+    worst_first = {token: logprob for token, logprob in sorted(told, key=itemgetter(1))}
+    return dict(sorted(worst_first.items(), key=itemgetter(1), reverse=True)) or None
