@@ -10,6 +10,7 @@ import pytest
 
 from contract.models import OllamaOptions
 from tests.fake_ollama import TEMPLATE, VERSION, FakeOllama, digest, fake_ollama
+from worker.providers import ollama_host
 from worker.providers.base import (
     Description,
     HostError,
@@ -241,6 +242,20 @@ def test_every_question_ends_in_our_own_errors(
     assert type(caught.value) is kind
     assert host.label in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("question", ["tags", "version"])
+def test_a_question_ends_at_its_deadline_however_the_server_drips(
+    server: FakeOllama, host: OllamaHost, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    monkeypatch.setattr(ollama_host, "_ASK_TIMEOUT_S", 1.0)
+    server.behaves = "drips-bytes"
+    start = time.monotonic()
+
+    with pytest.raises(TransientError, match="within the time allowed"):
+        QUESTIONS[question](host)
+
+    assert 0.9 < time.monotonic() - start < 1.5
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -1,7 +1,7 @@
 """A model that a GPU host serves with Ollama, through Ollama's own API."""
 
 import math
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 import ollama
@@ -69,6 +69,8 @@ def _first_token(lines: list[ollama.ChatResponse]) -> dict[str, float] | None:
     first = next((line for line in lines if line.message.content), None)
     if first is None or not first.logprobs:
         return None
-    told = [(one.token, one.logprob) for one in first.logprobs[0].top_logprobs or () if math.isfinite(one.logprob)]
-    worst_first = {token: logprob for token, logprob in sorted(told, key=itemgetter(1))}
-    return dict(sorted(worst_first.items(), key=itemgetter(1), reverse=True)) or None
+    candidates: dict[str, float] = {}
+    for candidate in sorted(first.logprobs[0].top_logprobs or (), key=attrgetter("logprob"), reverse=True):
+        if math.isfinite(candidate.logprob):
+            candidates.setdefault(candidate.token, candidate.logprob)
+    return candidates or None
