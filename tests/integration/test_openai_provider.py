@@ -4,32 +4,26 @@ import pickle
 import socket
 import time
 import traceback
-import uuid
 from collections.abc import Iterator
-from functools import cache
 
 import pytest
 
 from contract.completion import Completion
-from contract.models import OpenAIModel
 from contract.study import Sampling
 from tests.fake_openai import FakeOpenAI, fake_openai
+from tests.openai_calls import KEY, PROMPT, TIMEOUT_S, fault_of, make_request, provider_at
 from worker.providers.base import (
     Endpoint,
+    ExhaustedError,
     MisconfiguredError,
     ProviderError,
     RefusedError,
     RejectedError,
-    Request,
     ThrottledError,
     TooLongError,
     TransientError,
 )
-from worker.providers.openai import OpenAIProvider
-
-KEY = "sk-test-0123456789abcdef"
-PROMPT = "What nobody else may read: perché?"
-TIMEOUT_S = 1.0
+from worker.providers.openai_errors import BudgetNameError
 
 
 @pytest.fixture(scope="module")
@@ -44,26 +38,6 @@ def server(running_server: FakeOpenAI) -> FakeOpenAI:
     """The server, with nothing received yet."""
     running_server.received.clear()
     return running_server
-
-
-@cache
-def provider_at(base_url: str, model: str = "good", key: str | None = KEY) -> OpenAIProvider:
-    """A provider of `model` at an address: one a process, as in a worker."""
-    spec = OpenAIModel(provider="openai", name="m", model=model, base_url=base_url)
-    return OpenAIProvider(spec, base_url=base_url, api_key=key)
-
-
-def make_request(timeout_s: float = TIMEOUT_S, sampling: Sampling | None = None) -> Request:
-    """One call."""
-    sampling = sampling or Sampling(max_tokens=8)
-    return Request(call=uuid.uuid4(), number=1, prompt=PROMPT, sampling=sampling, seed=77, timeout_s=timeout_s)
-
-
-def fault_of(base_url: str, model: str) -> ProviderError:
-    """The error that a call of `model` ends with."""
-    with pytest.raises(ProviderError) as caught:
-        provider_at(base_url, model).complete(make_request())
-    return caught.value
 
 
 def test_an_answer_comes_with_its_usage_and_who_gave_it(server: FakeOpenAI) -> None:

@@ -129,7 +129,8 @@ class Endpoint:
 class Description:
     """What a server tells of a model without being asked a question; None for what it does not tell.
 
-    `digest` is that of the weights, `template_digest` that of the chat template; `context_length` in tokens.
+    `digest` is that of the weights, `template_digest` that of the chat template; `context_length` in tokens, as it is
+    served to one request; `slots` requests are answered at a time.
     """
 
     digest: str | None = None
@@ -137,6 +138,7 @@ class Description:
     context_length: int | None = None
     server_version: str | None = None
     template_digest: str | None = None
+    slots: int | None = None
 
 
 class Provider(Protocol):
