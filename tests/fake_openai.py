@@ -31,7 +31,7 @@ class Received:
 class FakeOpenAI(ThreadingHTTPServer):
     """The server with all that it was sent; `closing` ends what still drips.
 
-    `latency_s` passes before every completion begins. `answer` makes the text of model "says" out of the prompt.
+    `latency_s` passes before every answer begins. `answer` makes the text of model "says" out of the prompt.
     `told` stands in the list of models beside every id; `props` is what llama.cpp's `/props` answers (a status alone,
     or a body), None where there is no such page.
     """
@@ -81,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
     body: dict[str, Any]
 
     def do_GET(self) -> None:
-        self._note({})
+        self._receive({})
         page = self.path.rpartition("/")[2]
         if page == "models":
             listed = [{"id": name, "object": "model"} | self.server.told for name in BEHAVIOURS]
@@ -95,8 +95,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._note(self.body)
-        self.server.closing.wait(self.server.latency_s)
+        self._receive(self.body)
         try:
             BEHAVIOURS[self.body["model"]](self)
         except OSError:
@@ -162,9 +161,10 @@ class Handler(BaseHTTPRequestHandler):
         socket.socket(fileno=self.connection.detach()).close()
         self.close_connection = True
 
-    def _note(self, body: dict[str, Any]) -> None:
+    def _receive(self, body: dict[str, Any]) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.received.append(Received(path=self.path, headers=headers, body=body))
+        self.server.closing.wait(self.server.latency_s)
 
 
 def main() -> None:

@@ -16,6 +16,9 @@ KEY = "sk-test-0123456789abcdef"
 PROMPT = "What nobody else may read: perché?"
 TIMEOUT_S = 1.0
 
+_MADE: list[OpenAIProvider] = []
+"""All providers: a provider lives as long as its process, and so do its connections."""
+
 
 def make_provider(
     base_url: str,
@@ -27,7 +30,9 @@ def make_provider(
 ) -> OpenAIProvider:
     """A provider of its own; `options` are fields of the model in a study file."""
     spec = OpenAIModel(provider="openai", name="m", model=model, base_url=base_url, **options)
-    return OpenAIProvider(spec, base_url=base_url, api_key=key, headers=headers or {})
+    provider = OpenAIProvider(spec, base_url=base_url, api_key=key, headers=headers or {})
+    _MADE.append(provider)
+    return provider
 
 
 @cache

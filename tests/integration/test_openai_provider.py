@@ -5,13 +5,15 @@ import socket
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
 
 import pytest
 
 from contract.completion import Completion
 from contract.study import Sampling
 from tests.fake_openai import FakeOpenAI, fake_openai
-from tests.openai_calls import KEY, PROMPT, TIMEOUT_S, fault_of, make_request, provider_at
+from tests.openai_calls import KEY, PROMPT, TIMEOUT_S, fault_in, fault_of, make_request, provider_at
 from worker.providers.base import (
     Endpoint,
     ExhaustedError,
@@ -23,7 +25,8 @@ from worker.providers.base import (
     TooLongError,
     TransientError,
 )
-from worker.providers.openai_errors import BudgetNameError
+
+ECHOES = ("echo-400", "echo-429")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,12 @@ def test_an_answer_comes_with_its_usage_and_who_gave_it(server: FakeOpenAI) -> N
 
 def test_reasoning_is_kept_apart_from_the_answer(server: FakeOpenAI) -> None:
     completion = provider_at(server.base_url, "thinks").complete(make_request())
+
+    assert (completion.text, completion.thinking) == ("B", "A? No, B.")
+
+
+def test_reasoning_under_its_newer_name_is_kept_apart_too(server: FakeOpenAI) -> None:
+    completion = provider_at(server.base_url, "thinks-newly").complete(make_request())
 
     assert (completion.text, completion.thinking) == ("B", "A? No, B.")
 
@@ -106,23 +115,39 @@ def test_sampling_that_the_study_leaves_open_is_not_sent(server: FakeOpenAI) -> 
     ("model", "kind", "said"),
     [
         pytest.param("401", MisconfiguredError, "Incorrect API key", id="401"),
+        pytest.param("402", MisconfiguredError, "Insufficient credits", id="402"),
         pytest.param("403", MisconfiguredError, "Country not supported", id="403"),
+        pytest.param("403-flagged", RefusedError, "flagged", id="403 of a content filter"),
         pytest.param("404", MisconfiguredError, "The model does not exist", id="404"),
         pytest.param("redirect", MisconfiguredError, "redirects", id="redirect"),
         pytest.param("400", RejectedError, "Unknown parameter", id="400"),
         pytest.param("400-filtered", RefusedError, "content policy", id="400 of a content filter"),
+        pytest.param("400-key", MisconfiguredError, "API key not valid", id="400 for the key, in a list"),
         pytest.param("422", RejectedError, "less than 2", id="422"),
+        pytest.param("422-detail", RejectedError, "Extra inputs", id="422 with a detail"),
         pytest.param("too-long-openai", TooLongError, "maximum context length", id="too long for OpenAI"),
         pytest.param("too-long-vllm", TooLongError, "maximum context length", id="too long for vLLM"),
+        pytest.param("too-long-vllm-newer", TooLongError, "maximum model length", id="too long for newer vLLM"),
         pytest.param("too-long-llama.cpp", TooLongError, "context size", id="too long for llama.cpp"),
+        pytest.param("413", TooLongError, "too large", id="413"),
         pytest.param("429", ThrottledError, "Rate limit", id="429"),
+        pytest.param("429-quota-and-wait", ThrottledError, "current quota", id="429 with billing and a wait"),
+        pytest.param("429-in-stream", ThrottledError, "Rate limit", id="429 in mid-stream"),
+        pytest.param("429-unpaid", MisconfiguredError, "current quota", id="429 for want of money"),
+        pytest.param("429-billing-limit", MisconfiguredError, "Hard limit", id="429 at a limit of spending"),
+        pytest.param("429-quota-and-billing", MisconfiguredError, "billing", id="429 with billing"),
+        pytest.param("429-rpd", ExhaustedError, "requests per day", id="429 for the day's requests"),
+        pytest.param("429-tpd", ExhaustedError, "tokens per day", id="429 for the day's tokens"),
+        pytest.param("429-free-per-day", ExhaustedError, "per-day", id="429 for the day's free requests"),
         pytest.param("500", TransientError, "The server had an error", id="500"),
+        pytest.param("500-cuda-vllm", TransientError, "CUDA out of memory", id="500 of vLLM out of memory"),
+        pytest.param("500-cuda-llama.cpp", TransientError, "CUDA error", id="500 of llama.cpp out of memory"),
         pytest.param("503", TransientError, "503", id="503 with HTML"),
         pytest.param("503-loading", TransientError, "Loading model", id="503 while loading"),
         pytest.param("html", TransientError, "", id="200 with HTML"),
         pytest.param("content-filter", RefusedError, "content filter", id="content filter"),
         pytest.param("no-finish", TransientError, "ended before", id="no finish reason"),
-        pytest.param("error-in-stream", TransientError, "CUDA error", id="error in mid-stream"),
+        pytest.param("error-in-stream", TransientError, "broke off: CUDA error", id="error in mid-stream"),
         pytest.param("other-json", TransientError, "", id="JSON that is no chunk"),
         pytest.param("no-json", TransientError, "", id="a chunk that is no JSON"),
         pytest.param("resets", TransientError, "", id="reset before the answer"),
@@ -141,12 +166,63 @@ def test_every_signal_has_its_kind_after_one_request(
     assert [received.path for received in server.received] == ["/v1/chat/completions"]
 
 
-def test_a_server_that_is_not_there_is_a_fault_that_may_pass() -> None:
+@pytest.mark.parametrize(
+    "model", ["401", "402", "403", "400-key", "429-unpaid", "429-billing-limit", "429-quota-and-billing"]
+)
+def test_a_key_that_is_not_accepted_is_told_from_a_wrong_address(server: FakeOpenAI, model: str) -> None:
+    fault = fault_of(server.base_url, model)
+
+    assert isinstance(fault, MisconfiguredError)
+    assert fault.credential
+
+
+@pytest.mark.parametrize("model", ["404", "redirect"])
+def test_a_wrong_model_or_address_blames_no_key(server: FakeOpenAI, model: str) -> None:
+    fault = fault_of(server.base_url, model)
+
+    assert isinstance(fault, MisconfiguredError)
+    assert not fault.credential
+
+
+def test_a_prompt_that_is_quoted_back_does_not_decide_what_went_wrong(server: FakeOpenAI) -> None:
+    prompt = "Is the context length exceeded, by content_policy or by requests per day?"
+
+    faults = [fault_in(provider_at(server.base_url, model), make_request(prompt=prompt)) for model in ECHOES]
+
+    assert [type(fault) for fault in faults] == [RejectedError, ThrottledError]
+
+
+def test_a_server_that_does_not_run_is_a_fault_that_may_pass_and_names_the_address() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
 
-    assert type(fault_of(f"http://127.0.0.1:{port}/v1", "good")) is TransientError
+        fault = fault_of(f"http://127.0.0.1:{port}/v1", "good")
+
+    assert type(fault) is TransientError
+    assert str(fault).startswith(f"connection: 127.0.0.1:{port} cannot be reached: ")
+    assert "refused" in str(fault)
+
+
+def test_a_server_that_accepts_no_connection_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        address = full.getsockname()
+        for _ in range(3):
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(address)
+
+        fault = fault_of(f"http://127.0.0.1:{address[1]}/v1", "good")
+
+    assert type(fault) is TransientError
+    assert str(fault) == f"connection: 127.0.0.1:{address[1]} cannot be reached in time"
+
+
+def test_a_host_without_an_address_is_named() -> None:
+    fault = fault_of("http://no-such-host.invalid:8000/v1", "good")
+
+    assert type(fault) is TransientError
+    assert str(fault).startswith("connection: no-such-host.invalid:8000 cannot be reached: ")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +230,10 @@ def test_a_server_that_is_not_there_is_a_fault_that_may_pass() -> None:
     [
         pytest.param("429", None, id="not named"),
         pytest.param("429-wait", 7.5, id="in seconds"),
-        pytest.param("429-date", None, id="as a date"),
+        pytest.param("429-milliseconds", 1.25, id="in milliseconds"),
+        pytest.param("429-past", 0.0, id="as a date that is over"),
+        pytest.param("429-in-words", 62.5, id="in words"),
+        pytest.param("429-quota-and-wait", 47.17, id="in other words"),
         pytest.param("429-for-ever", None, id="without end"),
     ],
 )
@@ -165,6 +244,14 @@ def test_a_throttled_call_tells_the_wait_that_the_server_named(
 
     assert isinstance(fault, ThrottledError)
     assert fault.wait_s == wait_s
+
+
+def test_a_wait_that_is_named_as_a_date_ends_then(server: FakeOpenAI) -> None:
+    fault = fault_of(server.base_url, "429-date")
+
+    assert isinstance(fault, ThrottledError)
+    assert fault.wait_s is not None
+    assert time.time() + fault.wait_s == pytest.approx(datetime(2037, 10, 21, 7, 28, tzinfo=UTC).timestamp(), abs=5)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +274,7 @@ def test_a_call_ends_at_its_deadline_however_the_server_drips(server: FakeOpenAI
         ("OPENAI_ORG_ID", "not-for-this-server"),
         ("OPENAI_PROJECT_ID", "not-for-this-server"),
         ("OPENAI_CUSTOM_HEADERS", "X-Custom: not-for-this-server"),
+        ("OPENAI_CUSTOM_HEADERS", "Authorization: not-for-this-server"),
         ("OPENAI_BASE_URL", "http://127.0.0.1:1/not-for-this-server"),
     ],
 )

@@ -90,11 +90,6 @@ def _unanswered(error: Exception, where: str | None) -> str:
         return "no answer within the time allowed"
     if not isinstance(cause, httpx2.ConnectError):
         return f"connection: {str(cause) or type(error).__name__}"
-    root: BaseException = cause
-    while root.__cause__ is not None:
-        root = root.__cause__
-    if isinstance(root, ConnectionRefusedError):
-        return f"connection: {where} refuses: does the server run there?"
     return f"connection: {where} cannot be reached: {cause}"
 
 
