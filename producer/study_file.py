@@ -10,12 +10,12 @@ from pydantic import ValidationError
 from contract.errors import InputError, UsageError
 from contract.items import Item
 from contract.prompts import ANY_LANGUAGE, PromptSet, body_of, load_prompt
+from contract.refusals import refusal
 from contract.storable import is_storable
 from contract.study import Dataset, Study
+from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
 from producer.data_paths import locate, unusable
 from producer.datasets import load_dataset
-from producer.refusals import refusal
-from producer.yaml_lines import FieldPath, YamlDocument, print_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +63,6 @@ def study_name(path: Path) -> str:
     if not isinstance(name, str):
         raise InputError(path, "is missing", line=1, field="study")
     return name
-
-
-def read_text(path: Path) -> str:
-    """The text of a file that a person wrote: UTF-8, with or without a byte order mark."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(path, "there is no such file") from None
-    except UnicodeDecodeError as error:
-        raise InputError(path, f"not UTF-8 (byte {error.start}); save it as UTF-8") from None
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
 
 
 def _refuse_twins(loaded: LoadedStudy) -> None:

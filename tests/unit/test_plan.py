@@ -12,9 +12,9 @@ from contract.conditions import Condition
 from contract.items import Item
 from contract.prompts import PromptSet
 from contract.study import Study
+from contract.yaml_lines import YamlDocument
 from producer.plan import PlannedJob, plan_conditions, plan_jobs
 from producer.study_file import LoadedStudy
-from producer.yaml_lines import YamlDocument
 from tests.builders import make_item
 
 PATH = Path("study.yaml")

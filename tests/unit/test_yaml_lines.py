@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from contract.errors import InputError
-from producer.yaml_lines import FieldPath, YamlDocument, print_path
+from contract.yaml_lines import FieldPath, YamlDocument, print_path
 
 PATH = Path("study.yaml")
 TEXT = """\

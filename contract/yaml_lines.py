@@ -1,4 +1,4 @@
-"""YAML with its line numbers: the plain values of a file, and on which line each field stands."""
+"""A file that a person wrote: its text, and its YAML as plain values that know on which line each field stands."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,16 @@ from contract.storable import is_storable
 
 FieldPath = tuple[str | int, ...]
 
+STUDY_FILE = "a study file begins with `study: NAME`"
+
 
 class YamlDocument:
-    """One YAML document as plain values; `line_of` tells where a field was written."""
+    """One YAML document as plain values; `line_of` tells where a field was written.
 
-    def __init__(self, path: Path, text: str) -> None:
+    `wanted` says to whoever gives an empty file what it should hold. Raises InputError.
+    """
+
+    def __init__(self, path: Path, text: str, *, wanted: str = STUDY_FILE) -> None:
         self._path = path
         self._lines: dict[FieldPath, int] = {}
         self._inside: list[yaml.Node] = []
@@ -22,7 +27,7 @@ class YamlDocument:
             loader = yaml.SafeLoader(text)
             node = loader.get_single_node()
             if node is None:
-                raise InputError(path, "the file is empty; a study file begins with `study: NAME`")
+                raise InputError(path, f"the file is empty; {wanted}")
             self.values: Any = self._plain(loader, node, ())
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -85,3 +90,15 @@ def print_path(field: FieldPath) -> str:
     for part in field:
         printed += f"[{part}]" if isinstance(part, int) else f".{part}" if printed else part
     return printed
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a person wrote: UTF-8, with or without a byte order mark."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(path, "there is no such file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None

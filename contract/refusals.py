@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a study file, as one line that says what would be right."""
+"""What pydantic finds wrong with a file that a person wrote, as one line that says what would be right."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,16 +9,19 @@ from pydantic_core import ErrorDetails
 from contract.errors import InputError
 from contract.spec import Spec
 from contract.study import Study
-from producer.yaml_lines import FieldPath, YamlDocument, print_path
+from contract.yaml_lines import FieldPath, YamlDocument, print_path
 
 
-def refusal(path: Path, document: YamlDocument, errors: list[ErrorDetails]) -> InputError:
-    """The first error as one message, a misspelt field before what is missing for it; the others are counted."""
+def refusal(path: Path, document: YamlDocument, errors: list[ErrorDetails], root: type[Spec] = Study) -> InputError:
+    """The first error as one message, a misspelt field before what is missing for it; the others are counted.
+
+    `root` is the spec of the whole file.
+    """
     errors = [error for error in errors if not _follows_from_another(error, errors)]
     errors.sort(key=lambda error: error["type"] != "extra_forbidden")
     error = errors[0]
     field = _without_tags(error["loc"])
-    problem = _problem(error, field)
+    problem = _problem(error, field, root)
     if len(errors) > 1:
         problem += f" (and {len(errors) - 1} more to mend)"
     return InputError(path, problem, line=document.line_of(field), field=print_path(field) or None)
@@ -31,10 +34,10 @@ def _follows_from_another(error: ErrorDetails, errors: list[ErrorDetails]) -> bo
     return error["type"] == "too_short" and any(inside)
 
 
-def _problem(error: ErrorDetails, field: FieldPath) -> str:
+def _problem(error: ErrorDetails, field: FieldPath, root: type[Spec]) -> str:
     match error["type"]:
         case "extra_forbidden":
-            return f"unknown field{_hint(str(field[-1]), _fields_around(error['loc']))}"
+            return f"unknown field{_hint(str(field[-1]), _fields_around(error['loc'], root))}"
         case "missing":
             return "is missing"
         case "literal_error":
@@ -82,9 +85,9 @@ def _without_tags(place: tuple[int | str, ...]) -> FieldPath:
     return place[:2] + place[3:] if len(place) > 2 and place[0] == "models" else place
 
 
-def _fields_around(place: tuple[int | str, ...]) -> list[str]:
+def _fields_around(place: tuple[int | str, ...], root: type[Spec]) -> list[str]:
     """The fields that are known where an unknown one was found."""
-    spec: type[Spec] = Study
+    spec = root
     for part in place[:-1]:
         if isinstance(part, int):
             continue
