@@ -28,8 +28,10 @@ def refusal(path: Path, document: YamlDocument, errors: list[ErrorDetails], root
 
 
 def _follows_from_another(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
-    """Whether a list only counts as too short because an entry in it is wrong."""
+    """Whether a list only counts as too short, or a default as unknown, because something else is wrong."""
     place = error["loc"]
+    if error["type"] == "default_factory_not_called":
+        return True
     inside = (other["loc"][: len(place)] == place for other in errors if other is not error)
     return error["type"] == "too_short" and any(inside)
 
@@ -65,7 +67,7 @@ def _value_problem(error: ErrorDetails, field: FieldPath) -> str:
         return f"must be a name of letters, digits and . _ : - without spaces, at most 80; found '{error['input']}'"
     message = error["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
-    hidden = field and field[-1] in ("base_url", "api_key_env", "headers")
+    hidden = error["type"] == "entry" or (field and field[-1] in ("base_url", "api_key_env", "headers"))
     quotes = "; put it in quotes" if error["type"] == "string_type" and _is_scalar(error["input"]) else ""
     return message if hidden else f"{message}; found {str(error['input'])[:80]!r}{quotes}"
 

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,79}$")]
 """A name that is safe in file names, queue names and tables."""
@@ -18,3 +19,8 @@ class Spec(BaseModel):
 
 Listed = Field(strict=False, min_length=1)
 """For tuple fields: a YAML list fills them, an empty one does not."""
+
+
+def refuse_entry(problem: str) -> PydanticCustomError:
+    """The error of a validator that finds an entry wrong as a whole: `problem` alone is printed, not the entry."""
+    return PydanticCustomError("entry", "{problem}", {"problem": problem})
