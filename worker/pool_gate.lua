@@ -6,8 +6,8 @@
 -- ARGV[1]  what is asked: permit, count, settled, throttled, exhausted, rejected or released
 -- ARGV[2]  JSON: the numbers for it (worker/pools.py). All times are milliseconds, here and in the keys.
 --
--- permit answers {"granted", NOW}, {"denied", WAIT, REASON} or {"unknown", 1 or 2}: nobody has counted the calls of that
--- day yet. The others answer {"done"} or, where somebody was first, {"stale"}.
+-- permit answers {"granted", NOW}, {"denied", WAIT, REASON} or {"unknown", 1 or 2}: nobody has counted that day's calls
+-- yet. The others answer {"done"} or, where somebody was first, {"stale"}.
 
 local POOL, HELD, LOG = KEYS[1], KEYS[2], KEYS[3]
 local KEEP_MS = 3 * 24 * 3600 * 1000
@@ -58,17 +58,13 @@ end
 
 local function sum_of(entries)
     local sum = 0
-    for _, entry in ipairs(entries) do
-        sum = sum + tokens_of(entry)
-    end
+    for _, entry in ipairs(entries) do sum = sum + tokens_of(entry) end
     return sum
 end
 
 -- The tokens granted in the window that ends now. Entries that left it go when the next one comes.
 local function logged()
-    if redis.call('EXISTS', LOG) == 0 then
-        return 0
-    end
+    if redis.call('EXISTS', LOG) == 0 then return 0 end
     local all = read('logged') or sum_of(redis.call('ZRANGE', LOG, 0, -1))
     return all - sum_of(redis.call('ZRANGEBYSCORE', LOG, '-inf', exactly(now - ask.log_ms)))
 end
@@ -86,13 +82,11 @@ local function wait_for(tokens)
     return wait
 end
 
--- The longest wait that any limit asks for, with its name; 0 if the call may go. Writes nothing.
-local function longest_wait(factor, total)
+-- The longest wait that any limit asks for, with its name; 0 if the call may go.
+local function longest_wait(total)
     local wait, reason = 0, nil
     local function must_wait(milliseconds, name)
-        if milliseconds > wait then
-            wait, reason = milliseconds, name
-        end
+        if milliseconds > wait then wait, reason = milliseconds, name end
     end
     if ask.request_ms then
         must_wait((read('requests_tat') or 0) - now - ask.burst_ms, 'rpm')
@@ -112,6 +106,14 @@ local function longest_wait(factor, total)
     return wait, reason
 end
 
+-- The end of the day whose calls are counted, while it lasts, whatever the asking clock says.
+local function counted_day()
+    local day_end = read('day_end')
+    if day_end and now < day_end and day_end - now <= LONGEST_DAY_MS then
+        return day_end
+    end
+end
+
 local function grant(factor, factor_since, total)
     if ask.request_ms then
         local debt_until = math.max(read('requests_tat') or 0, now)
@@ -124,7 +126,7 @@ local function grant(factor, factor_since, total)
         redis.call('PEXPIRE', LOG, KEEP_MS)
         write('tokens_tat', exactly(debt_until + ask.tokens * ask.token_ms / factor), 'logged', total + ask.tokens)
     end
-    if ask.requests_a_day then
+    if counted_day() then
         redis.call('HINCRBY', POOL, 'used', 1)
     end
     write('factor', exactly(factor), 'factor_since', exactly(factor_since))
@@ -132,14 +134,6 @@ local function grant(factor, factor_since, total)
     redis.call('ZADD', HELD, exactly(now + ask.lease_ms), ask.id)
     redis.call('PEXPIRE', HELD, KEEP_MS)
     return {'granted', exactly(now)}
-end
-
--- The end of the day whose calls are counted, while it lasts, whatever the asking clock says.
-local function counted_day()
-    local day_end = read('day_end')
-    if day_end and now < day_end and day_end - now <= LONGEST_DAY_MS then
-        return day_end
-    end
 end
 
 -- The number of the asked day that it is now by this clock: it begins at days[number] and ends at days[number + 1].
@@ -173,7 +167,7 @@ function verbs.permit()
     end
     local factor, factor_since = recovered()
     local total = ask.token_ms and logged() or 0
-    local wait, reason = longest_wait(factor, total)
+    local wait, reason = longest_wait(total)
     if wait > 0 then
         return denied(wait, reason)
     end

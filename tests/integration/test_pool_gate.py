@@ -586,6 +586,14 @@ def test_the_day_is_asked_for_once(broker: Redis) -> None:
     assert (len(attempts.asked), state(broker).used_today) == (1, 6)
 
 
+def test_calls_of_workers_without_the_limit_of_the_day_are_counted_too(broker: Redis) -> None:
+    take(make_gate(broker, make_pool(rpd=500)))
+
+    take(gate_of(broker, rpm=1_000_000))
+
+    assert state(broker).used_today == 2
+
+
 def test_who_counts_the_day_second_changes_nothing(broker: Redis) -> None:
     pool = make_pool(rpd=500)
     first = make_gate(broker, pool, used=Attempts(10))

@@ -309,5 +309,14 @@ def test_of_a_day_only_the_share_is_used_but_never_nothing(rpd: int, share: floa
     assert Pool(name="any", provider="simulated", rpd=rpd, share=share).requests_a_day == most
 
 
+def test_the_file_in_the_documentation_can_be_used(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pools.md").read_text("utf-8")
+    path = tmp_path / "pools.yaml"
+    path.write_text(page.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+
+    assert list(read_pools(path)) == ["flash-first-project", "flash-second-project", "own-server"]
+    assert not set(Pool.model_fields) - set(re.findall(r"`(\w+)`", page))
+
+
 def test_all_keys_of_a_pool_lie_on_one_node() -> None:
     assert {key("free").partition("}")[0] for key in (pool_key, held_key, tokens_key)} == {"bothways:pool:{free"}
