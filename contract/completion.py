@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+_CUT_OFF = frozenset(("length", "recitation", "other", "language", "malformed_response"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
@@ -28,3 +30,8 @@ class Completion:
     def stopped_by_length(self) -> bool:
         """Whether the model was cut off by its answer budget."""
         return self.finish_reason == "length"
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the text ends where the model did not end it, for whatever reason."""
+        return self.finish_reason in _CUT_OFF

@@ -19,13 +19,14 @@ class PoolState:
     """
 
     paused_until: datetime | None
+    paused_s: float
     reason: str | None
     factor: float
     used_today: int | None
     held: int
 
 
-def paused_until(redis: Redis, names: Iterable[str]) -> dict[str, PoolState]:
+def pool_states(redis: Redis, names: Iterable[str]) -> dict[str, PoolState]:
     """The state of each named pool, in one round trip; a pool that was never used is not paused.
 
     `redis` must decode responses. Raises RedisError.
@@ -50,6 +51,7 @@ def _state(fields: dict[str, str | None], ends: list[float], now: float) -> Pool
     counted = float(fields["day_end"] or 0) > now
     return PoolState(
         paused_until=datetime.fromtimestamp(until / 1000, UTC) if paused else None,
+        paused_s=max(0.0, until - now) / 1000,
         reason=fields["reason"] if paused else None,
         factor=float(fields["factor"] or 1),
         used_today=int(fields["used"] or 0) if counted else None,

@@ -3,12 +3,17 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.errors import StackError
+from contract.models import usable_address
+
+POOLS_FILE = Path("pools.yaml")
+"""The pools file in the current folder, where BOTHWAYS_POOLS names no other."""
 
 STACK_FILE = "stack.env"
 """The file in the state folder in which a running embedded stack tells its addresses."""
@@ -25,10 +30,17 @@ def _beginning_with(*schemes: str) -> Callable[[SecretStr], SecretStr]:
     return check
 
 
+def _with_port(url: str) -> str:
+    """Ollama's own port where an address names none; behind https stands something else, on its usual port."""
+    parts = urlsplit(url)
+    return f"http://{parts.hostname}:11434{parts.path}" if parts.scheme == "http" and parts.port is None else url
+
+
 class Settings(BaseSettings):
     """Addresses, from BOTHWAYS_* variables or from the embedded stack that runs on this state folder.
 
-    `lease_margin_s`: how long after its time a worker's call is taken for lost.
+    `lease_margin_s`: how long after its time a worker's call is taken for lost. `ollama_url`: the Ollama server beside
+    the worker of a GPU host. `pools`: the file that names the quotas.
     """
 
     model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore", frozen=True)
@@ -38,6 +50,13 @@ class Settings(BaseSettings):
     embedded_url: str | None = None
     simulated_ledger: Path | None = None
     lease_margin_s: Annotated[float, Field(ge=1)] = 30.0
+    ollama_url: Annotated[str, AfterValidator(usable_address), AfterValidator(_with_port)] = "http://127.0.0.1:11434"
+    pools: Path | None = None
+
+    @property
+    def pools_file(self) -> Path | None:
+        """The pools file in force; None if there is none."""
+        return self.pools or (POOLS_FILE if POOLS_FILE.is_file() else None)
 
 
 class _StateFolder(BaseSettings):

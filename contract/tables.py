@@ -164,7 +164,11 @@ class AttemptRow(SQLModel, table=True):
     """One provider call, whatever came of it. The id is made by the worker before the call; rows only ever grow."""
 
     __tablename__ = "attempt"
-    __table_args__ = (one_of("outcome", ATTEMPT_OUTCOMES), Index("ix_attempt_job_claim", "job", "claim", "started_at"))
+    __table_args__ = (
+        one_of("outcome", ATTEMPT_OUTCOMES),
+        Index("ix_attempt_job_claim", "job", "claim", "started_at"),
+        Index("ix_attempt_pool", "pool", "started_at", postgresql_where="pool IS NOT NULL"),
+    )
 
     id: UUID = Field(primary_key=True)
     job: int = big_column(foreign_key="job.id")

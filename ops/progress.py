@@ -10,6 +10,7 @@ from contract.database import postgres_errors
 from contract.study import Study
 from contract.tables import FINISHED_STATES
 from ops.presence import why_nobody_dispatches
+from ops.waiting import Waiting, read_waiting
 from producer.studies import find_study, names
 from producer.window import LOSSES_POISON, WORKER_SEEN_S
 
@@ -25,18 +26,6 @@ _COUNTS = text(f"""
     FROM job JOIN condition ON condition.id = job.condition WHERE job.study = :study
     GROUP BY condition.model, condition.dataset, condition.queue, job.state, job.planned ORDER BY place
 """)  # noqa: S608 - only a constant
-_WAITING = text("""
-    SELECT unfinished.queue, unfinished.activity, unfinished.for_parents, stop.reason, EXISTS (
-        SELECT FROM worker_heartbeat
-        WHERE queues ? unfinished.queue AND seen_at > now() - make_interval(secs => :seen)) AS served
-    FROM (SELECT condition.queue, CASE WHEN bool_or(condition.state = 'active') THEN 'active'
-                                  ELSE max(condition.state) END AS activity,
-                 bool_and((job.state = 'pending' AND job.not_before = 'infinity') IS TRUE) AS for_parents
-          FROM job JOIN condition ON condition.id = job.condition
-          WHERE job.study = :study AND job.planned AND job.state IN ('pending', 'queued', 'running')
-          GROUP BY condition.queue) AS unfinished
-    LEFT JOIN stop ON stop.study = :study AND stop.queue = unfinished.queue ORDER BY unfinished.queue
-""")
 _HELD = text("""
     SELECT extract(epoch FROM min(lease_until) - now())::float AS next_lease_ends_s,
            count(*) FILTER (WHERE calling AND lease_until > now()) AS calls
@@ -80,36 +69,6 @@ class Cell:
     def finished(self) -> int:
         """Jobs that have their result."""
         return sum(self.jobs.get(state, 0) for state in FINISHED_STATES)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Waiting:
-    """A queue with unfinished jobs: why it was stopped, if it was, whether it is paused, and whether it is served.
-
-    `for_parents`: all that is left in it needs answers that other jobs have not given yet.
-    """
-
-    queue: str
-    stopped: str | None
-    served: bool
-    activity: str = "active"
-    for_parents: bool = False
-
-    @property
-    def reason(self) -> str | None:
-        """Why nothing moves here; None if something can."""
-        if self.activity != "active":
-            return f"{self.queue} is {self.activity}"
-        if self.stopped:
-            return f"{self.queue} was stopped: {self.stopped}"
-        if self.for_parents:
-            return f"{self.queue} waits for answers that other jobs must give first"
-        return None if self.served else f"no worker serves {self.queue}"
-
-    @property
-    def by_hand(self) -> bool:
-        """Whether it will stand still until somebody does something, so that waiting for a worker is in vain."""
-        return self.activity != "active" or self.stopped is not None or self.for_parents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +146,7 @@ def read_progress(engine: Engine, name: str) -> Progress:
         study = find_study(connection, name)
         scope = {"study": study.id, "seen": WORKER_SEEN_S, "poison": LOSSES_POISON}
         counts = connection.execute(_COUNTS, scope).all()
-        waiting = connection.execute(_WAITING, scope).all()
+        waiting = read_waiting(connection, study)
         workers = connection.execute(_WORKERS, scope).scalar_one()
         held = connection.execute(_HELD, scope).one()
         dispatch_fault = why_nobody_dispatches(connection)
@@ -198,16 +157,7 @@ def read_progress(engine: Engine, name: str) -> Progress:
         revision=study.revision,
         cells=_cells([row for row in counts if row.planned]),
         unplanned=sum(row.jobs for row in counts if not row.planned),
-        waiting=tuple(
-            Waiting(
-                queue=row.queue,
-                stopped=row.reason,
-                served=row.served,
-                activity=row.activity,
-                for_parents=row.for_parents,
-            )
-            for row in waiting
-        ),
+        waiting=waiting,
         workers=workers,
         next_lease_ends_s=held.next_lease_ends_s,
         calls=held.calls,

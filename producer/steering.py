@@ -33,6 +33,13 @@ _CLEAR_STOPS = text("""
     DELETE FROM stop WHERE study = :study AND (CAST(:model AS text) IS NULL OR queue IN (
         SELECT queue FROM condition WHERE condition.study = :study AND condition.model = :model))
 """)
+_ACCEPT = text("""
+    INSERT INTO pin (study, queue, digest, accepted_at)
+    SELECT study, queue, digest, now() FROM stop
+    WHERE study = :study AND digest IS NOT NULL AND (CAST(:model AS text) IS NULL OR queue IN (
+        SELECT queue FROM condition WHERE condition.study = :study AND condition.model = :model))
+    ON CONFLICT DO NOTHING RETURNING digest
+""")
 _STILL_HELD = text("SELECT DISTINCT model FROM condition WHERE study = :study AND state <> 'active' ORDER BY model")
 
 _CHOSEN = """
@@ -83,11 +90,15 @@ class Chosen:
 
 @dataclass(frozen=True, kw_only=True)
 class Steered:
-    """What was put into `state`, the study's own state now, and the models that stand still by themselves."""
+    """What was put into `state`, the study's own state now, and the models that stand still by themselves.
+
+    `accepted`: the digests that may answer from now on beside those that did before.
+    """
 
     state: str
     study_state: str
     still_held: tuple[str, ...]
+    accepted: tuple[str, ...] = ()
 
 
 def retry(engine: Engine, study: str, selection: Selection, *, dry_run: bool) -> list[Chosen]:
@@ -111,9 +122,17 @@ def retry(engine: Engine, study: str, selection: Selection, *, dry_run: bool) ->
 
 
 def steer(
-    engine: Engine, study: str, state: Literal["active", "paused", "cancelled"], *, model: str | None = None
+    engine: Engine,
+    study: str,
+    state: Literal["active", "paused", "cancelled"],
+    *,
+    model: str | None = None,
+    accept_digest: bool = False,
 ) -> Steered:
-    """Pause, resume or cancel a study or one model of it. What was queued goes back to pending at once."""
+    """Pause, resume or cancel a study or one model of it. What was queued goes back to pending at once.
+
+    `accept_digest`: what answered though it was not pinned may do so from now on.
+    """
     with postgres_errors(engine), engine.begin() as connection:
         found = find_study(connection, study, lock=True)
         if found.state == "cancelled" and (state == "paused" or model is not None):
@@ -124,9 +143,11 @@ def steer(
             _check_values(connection, found.id, "model", (model,))
             connection.execute(_SET_MODEL, {"study": found.id, "state": state, "model": model})
         scope = {"study": found.id, "model": model}
+        accepted = tuple(connection.execute(_ACCEPT, scope).scalars()) if accept_digest else ()
         connection.execute(_CLEAR_STOPS if state == "active" else _UNQUEUE, scope)
         held = tuple(connection.execute(_STILL_HELD, {"study": found.id}).scalars())
-    return Steered(state=state, study_state=found.state if model is not None else state, still_held=held)
+    own_state = found.state if model is not None else state
+    return Steered(state=state, study_state=own_state, still_held=held, accepted=accepted)
 
 
 def _check_values(connection: Connection, study: int, column: str, values: tuple[str, ...] | None) -> None:

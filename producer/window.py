@@ -88,7 +88,7 @@ _CLAIMANTS = text(f"""
         WHERE queue = :queue AND state IN ('queued', 'running') GROUP BY study
     ) AS held ON held.study = study.id
     WHERE study.state = 'active'
-      AND NOT EXISTS (SELECT FROM stop WHERE stop.study = study.id AND stop.queue = :queue)
+      AND NOT EXISTS (SELECT FROM stop WHERE stop.study = study.id AND stop.queue = :queue AND stop.endpoint = '')
     ORDER BY study.id
 """)  # noqa: S608
 _DUE_JOBS = text(f"""

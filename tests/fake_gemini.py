@@ -52,7 +52,11 @@ class Received:
 
 
 class FakeGemini(ThreadingHTTPServer):
-    """The server with all that it was sent; `latency_s` comes before every good answer, `closing` ends what drips."""
+    """The server with all that it was sent; `latency_s` comes before every good answer, `closing` ends what drips.
+
+    May be set at any time: the behaviour that every request meets whatever its model (`breaks`), and the version that
+    good answers tell (`version`).
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -62,6 +66,8 @@ class FakeGemini(ThreadingHTTPServer):
         self.received: list[Received] = []
         self.meter = Meter(quota or Quota())
         self.latency_s = 0.0
+        self.breaks: str | None = None
+        self.version: str | None = None
         self.closing = threading.Event()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
@@ -118,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.model = unquote(call[1])
         try:
-            behaviour_of(self.model)(self)
+            behaviour_of(self.server.breaks or self.model)(self)
         except OSError:
             self.close_connection = True  # the client had enough
 
@@ -199,7 +205,8 @@ def _gives(body: Body, version: str = "{}") -> Behaviour:
 
     def behave(handler: _Handler) -> None:
         handler.server.closing.wait(handler.server.latency_s)
-        handler.answer(200, body | {"modelVersion": version.format(handler.model), "responseId": "r-1"})
+        told = handler.server.version or version.format(handler.model)
+        handler.answer(200, body | {"modelVersion": told, "responseId": "r-1"})
 
     return behave
 

@@ -6,40 +6,65 @@ import threading
 import time
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import Celery
 from celery.signals import worker_shutting_down
+from redis import Redis
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from contract.broker import IDLE_QUEUE, create_celery
 from contract.database import open_engine
+from contract.pools import read_pools
 from contract.settings import Settings
+from worker.contact_store import ContactStore
+from worker.contacts import Contacts
 from worker.evaluate import Evaluator
+from worker.pools import Gate
 from worker.providers import open_provider
-from worker.queues import Registry, watching
-from worker.settings import WorkerOptions
+from worker.queues import AnyQueue, Chooser, Registry, watching
+from worker.settings import GPU_HOST, WorkerOptions
 from worker.store import JobStore, look_up_by_key
 from worker.tasks import register
+
+if TYPE_CHECKING:
+    from worker.providers.ollama_host import OllamaHost
 
 MOST_CONNECTIONS = 8
 """Enough for any number of slots: a connection is held for milliseconds, never while a model is thinking."""
 GIVE_BACK_RESERVE_S = 3.0
+TRY_AGAIN_EVERY_S = 15.0
+BROKER_TIMEOUT_S = 5.0
 
 log = logging.getLogger(__name__)
 
 
 def run_worker(settings: Settings, options: WorkerOptions) -> int:
-    """Serve until SIGTERM; calls in flight end, the rest is given back. Returns the exit code."""
+    """Serve until SIGTERM; calls in flight end, the rest is given back. Returns the exit code.
+
+    InputError for a pools file that cannot be used.
+    """
     name = f"{options.name}.{os.getpid()}"
     connections = min(options.slots, MOST_CONNECTIONS) + 1
     engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False, autocommit=True)
     look_up_by_key(engine)
     stopping = threading.Event()
+    host = _host(settings) if GPU_HOST in options.providers else None
+    contacts = ContactStore(engine, worker=name)
     evaluator = Evaluator(
-        JobStore(engine, worker=name, lease_margin_s=settings.lease_margin_s, autocommit=True),
-        lambda model: open_provider(model, settings),
+        JobStore(
+            engine,
+            worker=name,
+            lease_margin_s=settings.lease_margin_s,
+            autocommit=True,
+            endpoint=None if host is None else host.label,
+        ),
+        lambda model, pool: open_provider(model, settings, pool),
+        contacts=contacts,
+        gate=_gate(settings, contacts),
         stopping=stopping,
+        slots=options.slots,
     )
     registry = Registry(
         engine=engine,
@@ -48,7 +73,11 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
         slots=options.slots,
         version=version("bothways"),
         pace=evaluator.pace,
+        access=evaluator.access,
+        chooser=AnyQueue() if host is None else _gpu_host(engine, host, evaluator, name),
     )
+    try_again = (evaluator.access.contacts, options.providers, registry.chooser.station.endpoint or "", stopping)
+    threading.Thread(target=_try_again, args=try_again, daemon=True).start()
     app = create_celery(settings.broker_url.get_secret_value())
     register(app, evaluator)
     app.steps["consumer"].add(watching(registry))
@@ -64,7 +93,7 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
 def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -> int:
     # One line for every HTTP request would bury what matters; keys would not be in it, but addresses are. And a bundle
     # is told once, when it ended.
-    for chatty in ("httpx2", "httpcore2", "openai", "celery.worker.strategy"):
+    for chatty in ("httpx", "httpcore", "httpx2", "httpcore2", "openai", "google_genai", "celery.worker.strategy"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     worker = app.Worker(
         hostname=f"{name}@bothways",
@@ -81,6 +110,41 @@ def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -
     with suppress(SQLAlchemyError):  # without Postgres the entry stays; it is out of date in half a minute anyway
         registry.leave()
     return int(worker.exitcode or 0)
+
+
+def _host(settings: Settings) -> "OllamaHost":
+    """The Ollama server beside this worker. Its library is loaded where one is served."""
+    from worker.providers.ollama_host import OllamaHost
+
+    return OllamaHost(settings.ollama_url)
+
+
+def _gpu_host(engine: Engine, host: "OllamaHost", evaluator: Evaluator, worker: str) -> Chooser:
+    from worker.hosts import GpuHost
+
+    return GpuHost(engine, host, evaluator.access.contacts, evaluator.holds, worker=worker)
+
+
+def _gate(settings: Settings, contacts: ContactStore) -> Gate | None:
+    """The gate of the pools that the pools file names, if there is one."""
+    if settings.pools_file is None:
+        return None
+    broker = Redis.from_url(
+        settings.broker_url.get_secret_value(),
+        decode_responses=True,
+        socket_timeout=BROKER_TIMEOUT_S,
+        socket_connect_timeout=BROKER_TIMEOUT_S,
+    )
+    return Gate(broker, read_pools(settings.pools_file), lambda pool, since: contacts.used(pool.name, since))
+
+
+def _try_again(contacts: Contacts, providers: tuple[str, ...], endpoint: str, stopping: threading.Event) -> None:
+    """Look now and then whether what was stopped may be asked again."""
+    while not stopping.wait(TRY_AGAIN_EVERY_S):
+        try:
+            contacts.try_again(providers, endpoint)
+        except Exception as error:  # noqa: BLE001 - this thread lives as long as the worker
+            log.warning("stops could not be looked at: %s", type(error).__name__)
 
 
 def _leave_in_time(evaluator: Evaluator, registry: Registry, grace_s: float) -> None:

@@ -1,8 +1,8 @@
 """One call of one job, from the rendered prompt to the attempt as it will be stored. No SQL, no Celery."""
 
+import math
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -10,56 +10,97 @@ from contract.answers import Answer, InvalidReason
 from contract.completion import Completion
 from contract.errors import ErrorKind
 from contract.formats import closed
+from contract.orders import letters_for
 from contract.reading import STRICT, STRICT_VERSION
 from contract.storable import storable
-from worker.providers.base import Provider, ProviderError, RefusedError, Request, ThrottledError
+from worker.providers.base import (
+    Description,
+    Endpoint,
+    Provider,
+    ProviderError,
+    RefusedError,
+    Request,
+)
 from worker.records import Attempt, ClaimedJob, Deployment
 from worker.retry import Tally, Verdict
+
+_UNKNOWN = Description()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What came of one call: the attempt to store, the verdict to decide on, and who answered (None if nobody did)."""
+    """What came of one call: the attempt to store, the verdict to decide on, and who answered (None if nobody did).
+
+    `fault` is the error that the provider ended with, None if it gave a completion; `reported` the model that it named.
+    """
 
     attempt: Attempt
     verdict: Verdict
     deployment: Deployment | None = None
+    fault: ProviderError | None = None
+    reported: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A call as far as it is known before it is made; `error` says why it cannot be made at all."""
+
+    seed: int
+    prompt: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Begun:
-    """A call as far as it is known before it is made."""
+    """A call that is being made."""
 
     id: uuid.UUID
     started_at: datetime
-    seed: int
-    prompt: str | None = None
+    prepared: Prepared
+    pool: str | None
 
 
-def ask_once(job: ClaimedJob, tally: Tally, open_provider: Callable[[], Provider]) -> Asked:
-    """Render, call the provider once, read. Whatever happens becomes an attempt; nothing is raised."""
-    call, started_at, seed = uuid.uuid4(), datetime.now(UTC), job.seed(tally.invalid)
+def prepare(job: ClaimedJob, tally: Tally) -> Prepared:
+    """Render the prompt of the next call of `job`; nothing is raised."""
+    seed = job.seed(tally.invalid)
     try:
-        prompt = closed.render(job.item, job.variant, job.rules.prompt)
+        return Prepared(seed=seed, prompt=closed.render(job.item, job.variant, job.rules.prompt))
     except Exception as error:  # noqa: BLE001 - a fault of ours must end this job, not its bundle
-        begun = _Begun(id=call, started_at=started_at, seed=seed)
-        return _without_completion(begun, 0, ErrorKind.BUG, f"rendering failed: {error!r}")
-    begun = _Begun(id=call, started_at=started_at, seed=seed, prompt=prompt)
+        return Prepared(seed=seed, error=f"rendering failed: {error!r}")
+
+
+def ask_once(
+    job: ClaimedJob,
+    tally: Tally,
+    prepared: Prepared,
+    provider: Provider,
+    description: Description = _UNKNOWN,
+    pool: str | None = None,
+) -> Asked:
+    """Call the provider once and read. Whatever happens becomes an attempt; nothing is raised."""
+    begun = _Begun(id=uuid.uuid4(), started_at=datetime.now(UTC), prepared=prepared, pool=pool)
+    letters = tuple(letters_for(len(job.item.choices)))
     request = Request(
-        call=call,
+        call=begun.id,
         number=tally.calls + 1,
-        prompt=prompt,
+        prompt=prepared.prompt or "",
         sampling=job.rules.format.sampling,
-        seed=seed,
+        seed=prepared.seed,
         timeout_s=job.rules.model.timeout_s,
+        allowed=letters if job.rules.format.constrain else None,
     )
-    return _call(job, begun, request, open_provider)
+    return _call(job, begun, request, provider, description)
 
 
-def _call(job: ClaimedJob, begun: _Begun, request: Request, open_provider: Callable[[], Provider]) -> Asked:
+def cannot_ask(prepared: Prepared) -> Asked:
+    """What a call comes to that cannot be made at all."""
+    begun = _Begun(id=uuid.uuid4(), started_at=datetime.now(UTC), prepared=prepared, pool=None)
+    return _without_completion(begun, 0, ErrorKind.BUG, prepared.error or "there is no prompt")
+
+
+def _call(job: ClaimedJob, begun: _Begun, request: Request, provider: Provider, description: Description) -> Asked:
     start = time.monotonic()
     try:
-        provider = open_provider()
         completion = provider.complete(request)
     except ProviderError as error:
         return _without_completion(begun, _milliseconds_since(start), error.kind, str(error), error)
@@ -68,14 +109,30 @@ def _call(job: ClaimedJob, begun: _Begun, request: Request, open_provider: Calla
         return _without_completion(begun, _milliseconds_since(start), ErrorKind.TRANSIENT, problem)
     latency_ms = _milliseconds_since(start)
     try:
-        return _with_completion(job, begun, latency_ms, completion, provider)
+        return _with_completion(
+            job, begun, latency_ms, completion, deployment_of(provider.endpoint, description, completion)
+        )
     except Exception as error:  # noqa: BLE001 - what a server says may be of any type
         problem = f"the completion could not be taken up: {error!r}"
         return _without_completion(begun, latency_ms, ErrorKind.BUG, problem)
 
 
+def deployment_of(endpoint: Endpoint, description: Description, completion: Completion) -> Deployment:
+    """What exactly answered, by all that is known of it."""
+    return Deployment(
+        provider=endpoint.provider,
+        model=_kept(completion.model_reported) or endpoint.model,
+        endpoint=endpoint.label,
+        server_version=_kept(completion.server_version) or _kept(description.server_version),
+        digest=_kept(description.digest),
+        quantisation=_kept(description.quantisation),
+        context_length=_count(description.context_length),
+        template_digest=_kept(description.template_digest),
+    )
+
+
 def _with_completion(
-    job: ClaimedJob, begun: _Begun, latency_ms: int, completion: Completion, provider: Provider
+    job: ClaimedJob, begun: _Begun, latency_ms: int, completion: Completion, deployment: Deployment
 ) -> Asked:
     kept = storable(completion.text)
     if kept.text != completion.text:
@@ -85,8 +142,9 @@ def _with_completion(
         id=begun.id,
         started_at=begun.started_at,
         latency_ms=latency_ms,
-        prompt=begun.prompt,
-        seed=begun.seed,
+        prompt=begun.prepared.prompt,
+        seed=begun.prepared.seed,
+        pool=begun.pool,
         outcome="answered" if answer.valid else "invalid",
         completion=completion.text,
         completion_length=kept.cut_from or len(completion.text),
@@ -95,6 +153,7 @@ def _with_completion(
         tokens_in=_count(completion.tokens_in),
         tokens_out=_count(completion.tokens_out),
         tokens_cached=_count(completion.tokens_cached),
+        logprobs=_finite(completion.logprobs),
         answer=answer.choice,
         tier=answer.tier,
         reason=answer.reason,
@@ -103,14 +162,24 @@ def _with_completion(
         error_kind=ErrorKind.BUG if fault else None,
         error_message=fault,
     )
-    endpoint = provider.endpoint
-    deployment = Deployment(
-        provider=endpoint.provider,
-        model=_kept(completion.model_reported) or endpoint.model,
-        endpoint=endpoint.label,
-        server_version=_kept(completion.server_version),
+    reported = _kept(completion.model_reported)
+    return Asked(attempt=attempt, verdict=Verdict(answer=answer), deployment=deployment, reported=reported)
+
+
+def by_another(asked: Asked, reason: str) -> Asked:
+    """The same call, when who answered must not: what it said is kept and counts as no answer."""
+    attempt = replace(
+        asked.attempt,
+        outcome="no_completion",
+        answer=None,
+        tier=None,
+        reason=None,
+        reading=None,
+        reading_version=None,
+        error_kind=ErrorKind.MISCONFIGURED,
+        error_message=storable(reason).text,
     )
-    return Asked(attempt=attempt, verdict=Verdict(answer=answer), deployment=deployment)
+    return replace(asked, attempt=attempt, verdict=Verdict(error=ErrorKind.MISCONFIGURED))
 
 
 def _read(job: ClaimedJob, completion: Completion) -> tuple[Answer, str | None]:
@@ -129,14 +198,14 @@ def _without_completion(
         id=begun.id,
         started_at=begun.started_at,
         latency_ms=latency_ms,
-        prompt=begun.prompt,
-        seed=begun.seed,
+        prompt=begun.prepared.prompt,
+        seed=begun.prepared.seed,
+        pool=begun.pool,
         outcome="refused" if isinstance(error, RefusedError) else "no_completion",
         error_kind=kind,
         error_message=storable(message).text,
     )
-    wait_s = error.wait_s if isinstance(error, ThrottledError) else None
-    return Asked(attempt=attempt, verdict=Verdict(error=kind, wait_s=wait_s))
+    return Asked(attempt=attempt, verdict=Verdict(error=kind), fault=error)
 
 
 def _kept(said: object) -> str | None:
@@ -149,6 +218,18 @@ def _count(said: object) -> int | None:
     return said if isinstance(said, int) and 0 <= said < 2**31 else None
 
 
+def _finite(logprobs: object) -> dict[str, float] | None:
+    """Log-probabilities as JSON can hold them; None if there are none."""
+    if not isinstance(logprobs, dict):
+        return None
+    finite = {
+        storable(token).text: value
+        for token, value in logprobs.items()
+        if isinstance(token, str) and isinstance(value, float) and math.isfinite(value)
+    }
+    return finite or None
+
+
 def without_details(attempt: Attempt) -> Attempt:
     """The attempt with nothing in it that a server said but the completion and what was read in it.
 
@@ -157,6 +238,7 @@ def without_details(attempt: Attempt) -> Attempt:
     return replace(
         attempt,
         thinking=None,
+        logprobs=None,
         finish_reason=None,
         tokens_in=None,
         tokens_out=None,

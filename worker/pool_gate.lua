@@ -3,7 +3,7 @@
 -- KEYS[1]  hash: how the pool stands
 -- KEYS[2]  sorted set: permit -> when its place is free again
 -- KEYS[3]  sorted set: "TOKENS:PERMIT" -> when it was granted
--- ARGV[1]  what is asked: permit, count, settled, throttled, exhausted, rejected or released
+-- ARGV[1]  what is asked: permit, count, settled, throttled, exhausted or released
 -- ARGV[2]  JSON: the numbers for it (worker/pools.py). All times are milliseconds, here and in the keys.
 --
 -- permit answers {"granted", NOW}, {"denied", WAIT, REASON} or {"unknown", 1 or 2}: nobody has counted that day's calls
@@ -229,10 +229,6 @@ function verbs.exhausted()
     local number = day_number()
     local young = not number or now - ask.days[number] < TRUSTED_MS
     pause(young and now + ask.young_ms or ask.days[number + 1], ask.reason)
-end
-
-function verbs.rejected()
-    pause(now + ask.wait_ms, ask.reason)
 end
 
 function verbs.released()

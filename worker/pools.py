@@ -7,7 +7,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Event
@@ -17,6 +17,7 @@ from uuid import uuid4
 from redis import Redis
 from redis.exceptions import RedisError
 
+from contract.pool_state import PoolState, pool_states
 from contract.pools import Pool
 from worker.pool_line import Line
 from worker.pool_script import PoolScript
@@ -28,7 +29,6 @@ FIRST_PAUSE_S = 60.0
 LONGEST_PAUSE_S = 600.0
 LONGEST_NAMED_S = 86_400.0
 YOUNG_DAY_PAUSE_S = 60.0
-REJECTED_PAUSE_S = 600.0
 BROKER_WAIT_S = 5.0
 SHORTEST_SLEEP_S = 0.05
 BYTES_A_TOKEN = 3.5
@@ -78,7 +78,8 @@ class Gate:
     """
 
     def __init__(self, redis: Redis, pools: Mapping[str, Pool], used: Callable[[Pool, datetime], Used]) -> None:
-        self._pools = pools
+        self.pools = pools
+        self._redis = redis
         self._used = used
         self._script = PoolScript(redis, pools)
         self._told: dict[str, tuple[float, Denied]] = {}
@@ -116,8 +117,11 @@ class Gate:
     ) -> Permit | Denied:
         """`permit`, waited for in place while it takes `longest_s` at most; a longer wait is told at once.
 
-        Threads of this process that name the same pools take turns, first come, first served.
+        Threads of this process that name the same pools take turns, first come, first served; who wants to wait for
+        nothing asks beside them.
         """
+        if longest_s <= 0:
+            return self.permit(names, tokens_in=tokens_in, tokens_out=tokens_out, lease_s=lease_s)
         until = time.monotonic() + longest_s
         line = self._lines.setdefault(tuple(names), Line())
         with line.turn(until, stopping) as ours:
@@ -130,13 +134,20 @@ class Gate:
                 if stopping.wait(max(SHORTEST_SLEEP_S, outcome.wait_s)):
                     return outcome
 
+    def states(self, names: Collection[str]) -> dict[str, PoolState]:
+        """How these pools stand; empty where the broker does not answer."""
+        try:
+            return pool_states(self._redis, names)
+        except RedisError:
+            return {}
+
     def settle(self, permit: Permit, *, tokens_in: int | None, tokens_out: int | None) -> None:
         """The call gave a completion: what it really took replaces what was reserved; None where nobody told."""
         known = (
             permit.tokens_in if tokens_in is None else tokens_in,
             permit.tokens_out if tokens_out is None else tokens_out,
         )
-        self._end(permit, "settled", difference=self._pools[permit.pool].tokens(*known) - permit.tokens)
+        self._end(permit, "settled", difference=self.pools[permit.pool].tokens(*known) - permit.tokens)
 
     def throttled(self, permit: Permit, wait_s: float | None) -> None:
         """The provider asked for a pause of `wait_s`, or of nothing in particular: pause the pool and slow it down."""
@@ -146,12 +157,8 @@ class Gate:
 
     def exhausted(self, permit: Permit) -> None:
         """The provider says that the day is spent: pause until the next one, or a minute if this one has just begun."""
-        days = self._script.days(self._pools[permit.pool])
+        days = self._script.days(self.pools[permit.pool])
         self._end(permit, "exhausted", reason=EXHAUSTED, young_ms=1000 * YOUNG_DAY_PAUSE_S, days=days)
-
-    def rejected(self, permit: Permit, reason: str) -> None:
-        """The key or its project is not accepted: pause the pool for ten minutes. `reason` is printed as it stands."""
-        self._end(permit, "rejected", reason=reason, wait_ms=1000 * REJECTED_PAUSE_S)
 
     def release(self, permit: Permit) -> None:
         """The call failed in another way: its place is free, the request and its estimate stay counted."""
@@ -171,7 +178,7 @@ class Gate:
         return Denied(wait_s=wait_s, reason="the worker is stopping" if stopping.is_set() else reason, pool=pool)
 
     def _ask(self, name: str, tokens_in: int, tokens_out: int, lease_s: float) -> Permit | Denied:
-        pool = self._pools[name]
+        pool = self.pools[name]
         call, tokens = uuid4().hex, pool.tokens(tokens_in, tokens_out)
         for _ in range(_COUNT_TRIES):
             days = self._script.days(pool)

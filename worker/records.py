@@ -68,13 +68,36 @@ class Attempt:
     error_kind: str | None = None
     error_message: str | None = None
     deployment: int | None = None
+    pool: str | None = None
+    logprobs: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canary:
+    """One first-contact call; `contact` is the digest of what was met, `passed` whether its jobs may be asked."""
+
+    id: UUID
+    contact: str
+    started_at: datetime
+    passed: bool
+    pool: str | None = None
+    completion: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    error_kind: str | None = None
+    error_message: str | None = None
+    deployment: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What exactly answered, as far as the completion told it."""
+    """What exactly answered, as far as the completion or the server told it."""
 
     provider: str
     model: str
     endpoint: str | None
     server_version: str | None
+    digest: str | None = None
+    quantisation: str | None = None
+    context_length: int | None = None
+    template_digest: str | None = None

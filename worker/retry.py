@@ -23,8 +23,6 @@ FIRST_WAIT_S = 0.5
 FIRST_ABSENCE_S = 15.0
 LONGEST_ABSENCE_S = 600.0
 THROTTLED_WAIT_S = 60.0
-SHORTEST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +37,14 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What came of one call: an answer that was read, or the kind of error with the wait that the server named."""
+    """What came of one call: an answer that was read, or the kind of error.
+
+    `elsewhere`: another host or another pool may take the same call.
+    """
 
     answer: Answer | None = None
     error: ErrorKind | None = None
-    wait_s: float | None = None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +67,8 @@ class Later:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stop:
-    """Give the job back untouched and stop its queue for this study: a person must look."""
+class Back:
+    """Give the job back as it is: its queue stands still now, or another host or pool may take it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,7 @@ class Dropped:
     """No call was made: the job is no longer ours or no longer wanted."""
 
 
-Decision = Done | AskAgain | Later | Stop | Dropped
+Decision = Done | AskAgain | Later | Back | Dropped
 
 
 def count(tally: Tally, verdict: Verdict) -> Tally:
@@ -93,14 +94,10 @@ def decide(tally: Tally, verdict: Verdict, rules: Retry, *, jitter: float) -> De
     if verdict.answer is not None:
         ask_again = not verdict.answer.valid and tally.invalid <= rules.invalid
         return AskAgain(wait_s=0.0) if ask_again else Done()
-    if verdict.error is ErrorKind.MISCONFIGURED:
-        return Stop()
-    if verdict.error in (ErrorKind.THROTTLED, ErrorKind.EXHAUSTED):
-        named = THROTTLED_WAIT_S if verdict.wait_s is None else verdict.wait_s
-        wait_s = min(LONGEST_PAUSE_S, max(SHORTEST_PAUSE_S, named))
-        return Later(wait_s=wait_s * (1 + 0.2 * jitter))
+    if verdict.error in (ErrorKind.THROTTLED, ErrorKind.EXHAUSTED, ErrorKind.MISCONFIGURED):
+        return Back()
     if verdict.error is ErrorKind.TRANSIENT and tally.faults < rules.faults:
-        return _wait_out(tally, jitter)
+        return Back() if verdict.elsewhere else _wait_out(tally, jitter)
     return Done()
 
 

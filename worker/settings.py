@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-DEFAULT_PROVIDERS = ("openai", "simulated")
+GPU_HOST = "ollama"
+API_PROVIDERS = ("openai", "gemini", "simulated")
+"""What a worker serves if nothing else is said. That of a GPU host serves nothing else: models take their turns there,
+and would hold up everything beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,6 +16,6 @@ class WorkerOptions:
     """
 
     slots: int = 4
-    providers: tuple[str, ...] = DEFAULT_PROVIDERS
+    providers: tuple[str, ...] = API_PROVIDERS
     name: str = "worker"
     grace_s: float = 30.0

@@ -13,7 +13,8 @@ from contract.results import children_follow, counted_attempt
 def _wanted(job: str) -> str:
     return f"""
         {job}.planned AND condition.state = 'active' AND study.state = 'active'
-        AND NOT EXISTS (SELECT FROM stop WHERE stop.study = {job}.study AND stop.queue = {job}.queue)
+        AND NOT EXISTS (SELECT FROM stop WHERE stop.study = {job}.study AND stop.queue = {job}.queue
+                        AND stop.endpoint IN ('', :endpoint))
     """
 
 
@@ -136,11 +137,9 @@ FINISH = text(f"""
 
 # DO UPDATE, so that a row that another worker is just inserting is waited for and returned.
 DEPLOYMENT = text("""
-    INSERT INTO deployment (identity, provider, model, endpoint, server_version, first_seen)
-    VALUES (:identity, :provider, :model, :endpoint, :server_version, now())
+    INSERT INTO deployment (identity, provider, model, endpoint, server_version, digest, quantisation, context_length,
+                            template_digest, first_seen)
+    VALUES (:identity, :provider, :model, :endpoint, :server_version, :digest, :quantisation, :context_length,
+            :template_digest, now())
     ON CONFLICT (identity) DO UPDATE SET identity = excluded.identity RETURNING id
-""")
-STOP = text("""
-    INSERT INTO stop (study, queue, reason, since) VALUES (:study, :queue, :reason, now())
-    ON CONFLICT (study, queue) DO NOTHING
 """)

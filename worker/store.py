@@ -18,7 +18,7 @@ from contract.items import Item, canonical_digest
 from worker import statements
 from worker.commit import Committer
 from worker.records import Attempt, ClaimedJob, Deployment
-from worker.retry import AskAgain, Decision, Done, Later, Stop, Tally
+from worker.retry import AskAgain, Decision, Done, Later, Tally
 
 UNREADABLE_WAIT_S = 300.0
 _CONDITIONS_KEPT = 10_000
@@ -36,13 +36,23 @@ class JobStore:
     """Jobs and attempts in Postgres, as one worker process sees them.
 
     Jobs are leased for the time that their bundle or their call may take, and for `lease_margin_s` more. `autocommit`:
-    the engine's connections are in that mode already, and need not be put into it for every statement.
+    the engine's connections are in that mode already, and need not be put into it for every statement. `endpoint`: the
+    GPU host whose stops concern this worker.
     """
 
-    def __init__(self, engine: Engine, *, worker: str, lease_margin_s: float = 30.0, autocommit: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        worker: str,
+        lease_margin_s: float = 30.0,
+        autocommit: bool = False,
+        endpoint: str | None = None,
+    ) -> None:
         self._single = engine if autocommit else engine.execution_options(isolation_level="AUTOCOMMIT")
         self._together = engine.execution_options(isolation_level="READ COMMITTED")
         self._worker = worker
+        self._endpoint = endpoint or ""
         self._margin_s = lease_margin_s
         self._committer: Committer[dict[str, Any]] = Committer(self._keep_all, alone=(DataError, IntegrityError))
         self._deployments: dict[Deployment, int] = {}
@@ -55,7 +65,8 @@ class JobStore:
         """
         ids = list(job_ids)
         with self._single.connect() as connection:
-            rows = connection.execute(statements.CLAIM, {"ids": ids, "margin": self._margin_s}).mappings().all()
+            values = {"ids": ids, "margin": self._margin_s, "endpoint": self._endpoint}
+            rows = connection.execute(statements.CLAIM, values).mappings().all()
             try:
                 ways = self._read_ways(connection, {(row["condition"], row["revision"]) for row in rows})
             except Exception:
@@ -70,7 +81,8 @@ class JobStore:
     def begin_call(self, job: ClaimedJob) -> bool:
         """Renew the lease and note that a call starts; False if the job is no longer held or no longer wanted."""
         with self._single.connect() as connection:
-            values = {"id": job.id, "claim": job.claim, "lease_s": self._call_lease_s(job)}
+            lease_s = self._call_lease_s(job)
+            values = {"id": job.id, "claim": job.claim, "lease_s": lease_s, "endpoint": self._endpoint}
             return connection.execute(statements.BEGIN_CALL, values).first() is not None
 
     def give_back(self, jobs: Sequence[ClaimedJob]) -> None:
@@ -86,16 +98,12 @@ class JobStore:
         """
         becomes, wait_s = _becomes(decision)
         call = _values(job, attempt) | {"worker": self._worker, "becomes": becomes, "wait_s": wait_s}
-        if isinstance(decision, Stop):
-            reason = attempt.error_message or "misconfigured"
-            with self._single.connect() as connection:
-                connection.execute(statements.STOP, {"study": job.study, "queue": job.queue, "reason": reason})
         return self._committer.commit(call | self._next(then))
 
     def _keep_all(self, calls: Sequence[dict[str, Any]]) -> list[bool]:
         """Commit what several threads want kept, as one transaction; for each, whether its next call may be made."""
         with self._single.connect() as connection:
-            values = {"calls": json.dumps(calls, ensure_ascii=False)}
+            values = {"calls": json.dumps(calls, ensure_ascii=False), "endpoint": self._endpoint}
             rows = {tuple(row) for row in connection.exec_driver_sql(statements.KEEP, values)}
         held = {(job, claim) for job, claim, _ in rows}
         doubtful = {call["job"] for call in calls if call["claim"] > 1 or (call["job"], call["claim"]) not in held}

@@ -28,7 +28,7 @@ def read(completion: Completion, item: Item, variant: Variant) -> Answer:
         return Answer(choice=None, tier="length", reason=InvalidReason.TRUNCATED)
     shown = tuple(item.choices[choice] for choice in variant.order)
     letters = letters_for(len(shown))
-    found = read_letter(completion.text, letters=letters, choices=shown, truncated=completion.stopped_by_length)
+    found = read_letter(completion.text, letters=letters, choices=shown, truncated=completion.cut_off)
     if found.letter is None:
         return Answer(choice=None, tier=found.tier, reason=found.reason)
     return Answer(choice=choice_behind(found.letter, variant.order), tier=found.tier)

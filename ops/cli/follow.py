@@ -22,8 +22,11 @@ FRUITLESS_S = 6 * 3600.0
 """How long calls may be made without a single result."""
 
 
-def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S) -> Exit:
-    """Show the study's progress until every planned job has its result, or nothing can move any more."""
+def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S, wait_for_s: float | None = None) -> Exit:
+    """Show the study's progress until every planned job has its result, or nothing can move any more.
+
+    What rests until an instant is waited for, `wait_for_s` seconds at most if that is given.
+    """
     pace = Pace()
     stuck_since: float | None = None
     standstill = Standstill()
@@ -33,8 +36,9 @@ def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S) -> Exi
             progress = _look(engine, study, patience_s)
             pace.note(time.monotonic(), progress)
             stood = standstill.note(now, progress)
-            stuck_since = (stuck_since or now) if stuck_reasons(progress) else None
-            stuck = stuck_since is not None and (_by_hand(progress) or now - stuck_since > patience_s)
+            rests = rests_too_long(progress, wait_for_s)
+            stuck_since = (stuck_since or now) if stuck_reasons(progress) and not resting(progress) else None
+            stuck = rests or (stuck_since is not None and (_by_hand(progress) or now - stuck_since > patience_s))
             given_up = bool(stuck or stood)
             view.show([(progress, pace)], last=progress.done or given_up)
             if progress.done:
@@ -81,6 +85,18 @@ def stuck_reasons(progress: Progress) -> list[str]:
     return [reason for reason in reasons if reason is not None] if reasons and all(reasons) else []
 
 
+def resting(progress: Progress) -> bool:
+    """Whether some queue that cannot move now will go on by itself at an instant that is known."""
+    return progress.state == "active" and any(waiting.until_s is not None for waiting in progress.waiting)
+
+
+def rests_too_long(progress: Progress, wait_for_s: float | None) -> bool:
+    """Whether all that could still go on by itself rests for longer than anybody wants to wait."""
+    if wait_for_s is None or not stuck_reasons(progress) or not resting(progress):
+        return False
+    return all(waiting.until_s > wait_for_s for waiting in progress.waiting if waiting.until_s is not None)
+
+
 @dataclass
 class Standstill:
     """Notices that nothing moves though nothing seems to be in the way: no call, no result, nothing waits for a time.
@@ -102,8 +118,10 @@ class Standstill:
         """
         seen = (progress.finished, progress.planned)
         if seen != self._seen:
-            waits = (cell.next_s for cell in progress.cells if cell.later and cell.next_s is not None)
+            waits = [cell.next_s for cell in progress.cells if cell.later and cell.next_s is not None]
             self._seen, self._moved_at, self._call_at, self._may_wait_s = seen, now, now, max(waits, default=0.0)
+        if any(waiting.quota and waiting.until_s is not None for waiting in progress.waiting):
+            self._call_at = self._moved_at = now
         if progress.calls:
             self._call_at = now
         if now - self._call_at > self.longest_s + self._may_wait_s:

@@ -35,7 +35,7 @@ def up(slots: Slots = 4) -> None:
     from producer.dispatch import Dispatcher
 
     stopping = _stop_on_signals()
-    with embedded_stack(state_folder(), slots=slots, providers=("openai", "simulated")) as (stack, connected):
+    with embedded_stack(state_folder(), slots=slots, providers=("openai", "gemini", "simulated")) as (stack, connected):
         dispatcher = Dispatcher(connected.engine, connected.celery(), connected.broker())
         dispatching = threading.Thread(target=dispatcher.run, args=(stopping,), daemon=True)
         dispatching.start()
@@ -85,16 +85,22 @@ def worker(
 ) -> None:
     """Run a worker: it takes bundles of every active study whose provider it serves.
 
+    On a GPU host it stands beside an Ollama server (BOTHWAYS_OLLAMA_URL, by default the one on this machine) and serves
+    one of its models at a time. Keys are read from the variables that the study file or the pools file names.
+
     \b
-    bothways worker --provider openai --slots 8
+    bothways worker --provider openai --provider gemini --slots 64
+    bothways worker --provider ollama --slots 8
     """
     from worker.app import run_worker
-    from worker.settings import DEFAULT_PROVIDERS, WorkerOptions
+    from worker.settings import API_PROVIDERS, GPU_HOST, WorkerOptions
 
-    providers = tuple(provider or DEFAULT_PROVIDERS)
-    unknown = sorted(set(providers) - set(DEFAULT_PROVIDERS))
+    providers = tuple(provider or API_PROVIDERS)
+    unknown = sorted(set(providers) - {*API_PROVIDERS, GPU_HOST})
     if unknown:
-        raise UsageError(f"no provider {unknown[0]!r}; there are: {', '.join(DEFAULT_PROVIDERS)}")
+        raise UsageError(f"no provider {unknown[0]!r}; there are: {', '.join((*API_PROVIDERS, GPU_HOST))}")
+    if GPU_HOST in providers and len(set(providers)) > 1:
+        raise UsageError("a worker of a GPU host serves nothing else; start another worker for the other providers")
     connected = connect()
     connected.broker()
     connected.engine.dispose()

@@ -8,7 +8,7 @@ import typer
 from contract.errors import ErrorKind, UsageError
 from ops.cli.connect import connect
 from ops.cli.names import Datasets, Json, Models, OneModel, StudyName, listed, study_name
-from ops.cli.terminal import err, out, print_json
+from ops.cli.terminal import err, out, print_json, visible
 from producer.steering import RETRIABLE, Chosen, Selection, steer
 from producer.steering import retry as retry_jobs
 
@@ -62,13 +62,22 @@ def pause(study: StudyName, model: OneModel = None, as_json: Json = False) -> No
     _steer(study, "paused", model, as_json=as_json)
 
 
-def resume(study: StudyName, model: OneModel = None, as_json: Json = False) -> None:
+def resume(
+    study: StudyName,
+    model: OneModel = None,
+    accept_digest: Annotated[
+        bool,
+        typer.Option("--accept-digest", help="Let the other digest or version that answered do so from now on."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Take up again what was paused, cancelled or stopped by a fault.
 
     \b
     bothways resume demo
+    bothways resume demo --model llama --accept-digest
     """
-    _steer(study, "active", model, as_json=as_json)
+    _steer(study, "active", model, accept_digest=accept_digest, as_json=as_json)
 
 
 def cancel(study: StudyName, model: OneModel = None, as_json: Json = False) -> None:
@@ -80,13 +89,24 @@ def cancel(study: StudyName, model: OneModel = None, as_json: Json = False) -> N
     _steer(study, "cancelled", model, as_json=as_json)
 
 
-def _steer(study: str, state: Literal["active", "paused", "cancelled"], model: str | None, *, as_json: bool) -> None:
+def _steer(
+    study: str,
+    state: Literal["active", "paused", "cancelled"],
+    model: str | None,
+    *,
+    accept_digest: bool = False,
+    as_json: bool,
+) -> None:
     name = study_name(study)
-    steered = steer(connect().engine, name, state, model=model)
+    steered = steer(connect().engine, name, state, model=model, accept_digest=accept_digest)
     if as_json:
         print_json({"study": name, "model": model, **asdict(steered)})
         return
     err.print(f"{name}{f', model {model},' if model else ''} is {state}")
+    for digest in steered.accepted:
+        err.print(visible(f"{digest} may answer from now on"))
+    if accept_digest and not steered.accepted:
+        err.print("no other digest or version has answered; there was nothing to accept")
     if state == "active" and model is None:
         for held in steered.still_held:
             err.print(f"model {held} still stands still: bothways resume {name} --model {held}")

@@ -43,6 +43,12 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Follow to the end; dispatch if nobody else does.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first items of each dataset.")] = None,
     data: DataPaths = None,
+    wait_for: Annotated[
+        float | None,
+        typer.Option(
+            "--wait-for", min=0, help="With --wait: seconds to wait for a quota that is paused; no end if left out."
+        ),
+    ] = None,
 ) -> None:
     """Plan a study and enqueue what is new; running it again adds nothing.
 
@@ -58,7 +64,7 @@ def run(
     enqueue_study(connected, loaded)
     if wait:
         try:
-            raise typer.Exit(follow_study(connected, loaded.study.study))
+            raise typer.Exit(follow_study(connected, loaded.study.study, wait_for_s=wait_for))
         except KeyboardInterrupt:
             err.print(_no_longer_watching(connected, loaded.study.study))
             raise typer.Exit(Exit.INTERRUPTED) from None

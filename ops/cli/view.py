@@ -96,6 +96,7 @@ class PlainView:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._printed_at: float | None = None
+        self._told: dict[str, set[str]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -104,12 +105,23 @@ class PlainView:
         return None
 
     def show(self, looks: Sequence[tuple[Progress, Pace]], *, last: bool = False) -> None:
-        """Print the lines if the last ones are old enough."""
+        """Print the lines if the last ones are old enough; what stands still until somebody looks is told at once."""
         now = monotonic()
-        if last or self._printed_at is None or now - self._printed_at >= PLAIN_EVERY_S:
-            self._printed_at = now
-            for progress, pace in looks:
+        due = last or self._printed_at is None or now - self._printed_at >= PLAIN_EVERY_S
+        self._printed_at = now if due else self._printed_at
+        for progress, pace in looks:
+            self._tell(progress, stopped_reasons(progress))
+            if due:
+                self._tell(progress, held_reasons(progress))
                 self._console.print(summary(progress, pace))
+
+    def _tell(self, progress: Progress, reasons: Sequence[str]) -> None:
+        """Each reason on a line of its own, once."""
+        told = self._told.setdefault(progress.study, set())
+        for reason in reasons:
+            if reason not in told:
+                self._console.print(visible(f"{progress.study}: waiting: {reason}"))
+        told.update(reasons)
 
 
 def open_view(console: Console) -> View:
@@ -118,15 +130,26 @@ def open_view(console: Console) -> View:
 
 
 def summary(progress: Progress, pace: Pace) -> str:
-    """The state in one line."""
+    """The state in one line; why what waits does so is told apart."""
     counts = ", ".join(f"{progress.count(state):,} {state}" for state in _OUTCOMES)
-    held = {reason for cell in progress.cells if (reason := progress.why_held(cell))}
-    if progress.dispatch_fault and not progress.done:
-        held.add(progress.dispatch_fault)
-    waiting = f"; waiting: {'; '.join(sorted(held))}" if held else ""
+    held = len(held_reasons(progress))
+    waiting = f"; waiting for {held} reason{'s' if held > 1 else ''} told above" if held else ""
     speed = _speed(progress, pace)
     jobs = f"{progress.finished:,} of {progress.planned:,} jobs ({counts})"
     return visible(f"{progress.study}: {jobs}; {speed}{waiting}")
+
+
+def held_reasons(progress: Progress) -> list[str]:
+    """Why what cannot move just now cannot, each reason once."""
+    held = {reason for cell in progress.cells if (reason := progress.why_held(cell))}
+    if progress.dispatch_fault and not progress.done:
+        held.add(progress.dispatch_fault)
+    return sorted(held)
+
+
+def stopped_reasons(progress: Progress) -> list[str]:
+    """Those of them that a fault has stopped."""
+    return sorted(waiting.reason for waiting in progress.waiting if waiting.stopped and waiting.reason)
 
 
 def render(progress: Progress, pace: Pace) -> RenderableType:

@@ -131,7 +131,7 @@ def test_the_text_of_a_constrained_answer_stays_as_it_is(server: FakeGemini) -> 
         ("max-tokens-empty", "", "length"),
         ("no-candidates", "", None),
         ("recitation", "", "recitation"),
-        ("recitation-partly", "", "recitation"),
+        ("recitation-partly", "It was the best", "recitation"),
         ("other", "", "other"),
         ("language", "", "language"),
         ("malformed", "", "malformed_response"),

@@ -1,6 +1,5 @@
 """One item whole, as the rows hold it: every attempt of every job, and the prompts exactly as they were sent."""
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from producer.enqueue import enqueue
 from producer.steering import Selection, retry
 from producer.study_file import read_study
 from tests.builders import item_rows, write_study
-from worker.evaluate import Evaluator
+from tests.workers import evaluator_on
 from worker.providers.base import Description, Endpoint, RejectedError, Request
-from worker.store import JobStore
 
 SIM = {"name": "sim", "provider": "simulated"}
 SECOND = {"name": "second", "provider": "simulated"}
@@ -68,7 +66,7 @@ def ask_all(engine: Engine, provider: Scripted) -> None:
                 """)
             ).scalars()
         )
-    Evaluator(JobStore(engine, worker="w1"), lambda _: provider, stopping=threading.Event()).evaluate(ids)
+    evaluator_on(engine, provider, worker="w1").evaluate(ids)
 
 
 def of_order(jobs: list[JobSeen], variant: str) -> JobSeen:

@@ -14,8 +14,9 @@ from producer.window import recover, unqueue
 from tests.builders import make_attempt
 from tests.jobs import change, plan, rows, states
 from worker import statements
+from worker.contact_store import ContactStore
 from worker.records import ClaimedJob
-from worker.retry import AskAgain, Decision, Done, Later, Stop
+from worker.retry import AskAgain, Back, Decision, Done, Later
 from worker.store import JobStore
 
 LONG_S = 60
@@ -101,8 +102,9 @@ def test_a_fault_for_a_person_begins_no_further_call_of_its_queue(
 ) -> None:
     first, second = store.claim(queued(engine, tmp_path)[:2])
     store.begin_call(first)
+    ContactStore(engine, worker="w").stop(first.study, first.queue, endpoint="", reason="wrong key")
 
-    assert not store.keep(first, make_attempt(outcome="no_completion", answer=None), Stop(), then=second)
+    assert not store.keep(first, make_attempt(outcome="no_completion", answer=None), Back(), then=second)
 
     assert calling(engine) == []
 

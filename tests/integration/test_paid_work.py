@@ -12,13 +12,12 @@ from sqlalchemy import Engine, text
 
 from analysis.load import load_results
 from contract.completion import Completion
-from contract.models import Model
 from producer.enqueue import enqueue
 from producer.steering import Selection, retry
 from producer.study_file import read_study
 from producer.window import recover
 from tests.builders import write_study
-from worker.evaluate import Evaluator
+from tests.workers import evaluator_on
 from worker.providers.base import Description, Endpoint, Request
 from worker.records import Attempt, ClaimedJob
 from worker.retry import Done
@@ -62,10 +61,7 @@ def queue_all(engine: Engine) -> list[int]:
 
 
 def evaluate(engine: Engine, provider: Scripted) -> str:
-    def open_it(_: Model) -> Scripted:
-        return provider
-
-    evaluator = Evaluator(JobStore(engine, worker="w"), open_it, stopping=threading.Event())
+    evaluator = evaluator_on(engine, provider)
     return evaluator.evaluate(queue_all(engine))
 
 

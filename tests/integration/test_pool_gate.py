@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from redis import Redis
 
-from contract.pool_state import PoolState, paused_until
+from contract.pool_state import PoolState, pool_states
 from contract.pools import Day, Pool, held_key, next_boundaries, pool_key, tokens_key
 from ops.local.valkey import start_valkey
 from worker.pool_script import SPENT, PoolScript
@@ -68,7 +68,7 @@ def settle(gate: Gate, permit: Permit, tokens: int = 1) -> None:
 
 def state(broker: Redis, name: str = NAME) -> PoolState:
     """How the pool stands."""
-    return paused_until(broker, [name])[name]
+    return pool_states(broker, [name])[name]
 
 
 def paused_for_s(broker: Redis) -> float:
@@ -307,7 +307,7 @@ def test_a_refund_is_no_credit(broker: Redis) -> None:
     assert float(broker.hget(pool_key(NAME), "tokens_tat") or 0) >= now
 
 
-@pytest.mark.parametrize("end", ["settle", "release", "throttled", "exhausted", "rejected"])
+@pytest.mark.parametrize("end", ["settle", "release", "throttled", "exhausted"])
 def test_whatever_becomes_of_a_call_is_told_once(broker: Redis, end: str) -> None:
     gate = gate_of(broker, tpm=1000, concurrency=3)
     take(gate, tokens=1)
@@ -318,7 +318,6 @@ def test_whatever_becomes_of_a_call_is_told_once(broker: Redis, end: str) -> Non
         "release": lambda: gate.release(permit),
         "throttled": lambda: gate.throttled(permit, None),
         "exhausted": lambda: gate.exhausted(permit),
-        "rejected": lambda: gate.rejected(permit, "the key is not accepted"),
     }
     ends[end]()
     once = all_that_is_known(broker)
@@ -472,23 +471,14 @@ def test_a_day_that_has_just_begun_may_not_have_begun_for_the_provider(broker: R
     assert 58 < paused_for_s(broker) <= 60
 
 
-def test_a_pool_whose_key_is_not_accepted_rests_for_ten_minutes_with_the_reason(broker: Redis) -> None:
-    gate = gate_of(broker, rpm=1_000_000)
-
-    gate.rejected(take(gate), "the project has no billing")
-
-    assert denial(gate).reason == "the project has no billing"
-    assert 598 < paused_for_s(broker) <= 600
-
-
 def test_a_shorter_pause_does_not_end_a_longer_one(broker: Redis) -> None:
     gate = gate_of(broker, rpm=1_000_000)
     first, second = take(gate), take(gate)
-    gate.rejected(first, "the project has no billing")
+    gate.throttled(first, 600)
 
     gate.throttled(second, 5)
 
-    assert (state(broker).reason, paused_for_s(broker) > 590) == ("the project has no billing", True)
+    assert paused_for_s(broker) > 590
 
 
 def test_a_pause_ends_by_itself(broker: Redis) -> None:
@@ -517,10 +507,10 @@ def test_the_pool_that_can_go_first_is_taken(broker: Redis) -> None:
 
 def test_a_paused_pool_leaves_the_work_to_the_others(broker: Redis) -> None:
     gate = make_gate(broker, make_pool("one", rpm=1_000_000), make_pool("two", rpm=1_000_000))
-    gate.rejected(take(gate, "one"), "the key is not accepted")
+    gate.throttled(take(gate, "one"), 60)
 
     assert {take(gate, "one", "two").pool for _ in range(3)} == {"two"}
-    assert paused_until(broker, ["one", "two"])["two"].paused_until is None
+    assert pool_states(broker, ["one", "two"])["two"].paused_until is None
 
 
 def test_a_pool_that_the_file_lacks_is_an_error(broker: Redis) -> None:
@@ -675,8 +665,8 @@ def test_a_broker_that_lost_its_scripts_is_given_them_again(broker: Redis) -> No
 
 
 def test_a_pool_that_was_never_used_is_not_paused(broker: Redis) -> None:
-    assert paused_until(broker, ["one", "two"]) == dict.fromkeys(
-        ["one", "two"], PoolState(paused_until=None, reason=None, factor=1.0, used_today=None, held=0)
+    assert pool_states(broker, ["one", "two"]) == dict.fromkeys(
+        ["one", "two"], PoolState(paused_until=None, paused_s=0.0, reason=None, factor=1.0, used_today=None, held=0)
     )
 
 

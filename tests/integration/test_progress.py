@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from contract.errors import StackError, UnknownStudyError
-from ops.progress import Cell, Fault, Waiting, read_progress, study_names
+from ops.progress import Cell, Fault, read_progress, study_names
+from ops.waiting import Waiting
 from producer.enqueue import enqueue
 from producer.study_file import read_study
 from tests.builders import write_study

@@ -1,6 +1,5 @@
 """Steering on a real Postgres: what is asked again, and what stands still until somebody takes it up."""
 
-import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from producer.steering import Selection, Steered, retry, steer
 from producer.study_file import read_study
 from producer.window import LOSSES_POISON, claimants, due_jobs, recover
 from tests.builders import write_study
+from tests.workers import evaluator_on
 from worker.evaluate import Evaluator
 from worker.providers.base import Description, Endpoint, Request
 from worker.store import JobStore
@@ -201,7 +201,7 @@ def stop(engine: Engine, study: int, queue: str) -> None:
 
 def evaluator_of(engine: Engine, provider: Letters) -> Evaluator:
     """A worker's evaluator whose every model is served by `provider`."""
-    return Evaluator(JobStore(engine, worker="w1"), lambda _: provider, stopping=threading.Event())
+    return evaluator_on(engine, provider, worker="w1")
 
 
 SELECTIONS: dict[str, tuple[Selection, list[tuple[str, str, str, int]]]] = {

@@ -13,6 +13,7 @@ from contract.completion import Completion
 from contract.results import LOSSES_ALONE
 from contract.storable import MAX_CHARACTERS
 from tests.jobs import change, plan, rows, states
+from tests.workers import evaluator_on
 from worker.evaluate import Evaluator
 from worker.providers.base import Description, Endpoint, Request
 from worker.records import ClaimedJob
@@ -68,7 +69,7 @@ def test_a_suspect_is_asked_alone_though_all_slots_have_work(engine: Engine, tmp
     suspects = [bundles[3].pop(), bundles[9].pop()]
     change(engine, "UPDATE job SET losses = :losses WHERE id = ANY(:ids)", losses=LOSSES_ALONE, ids=suspects)
     provider = Watching()
-    evaluator = Evaluator(JobStore(engine, worker="w"), lambda _: provider, stopping=threading.Event())
+    evaluator = evaluator_on(engine, provider, worker="w")
 
     evaluate_all(evaluator, [*bundles[:4], [suspects[0]], *bundles[4:], [suspects[1]]], slots=8)
 
@@ -91,7 +92,7 @@ def test_no_other_call_is_noted_while_a_suspect_is_asked(engine: Engine, tmp_pat
                 noted.append(calling)
             return super().complete(request)
 
-    evaluator = Evaluator(JobStore(engine, worker="w"), lambda _: Asked(), stopping=threading.Event())
+    evaluator = evaluator_on(engine, Asked(), worker="w")
 
     evaluate_all(evaluator, [bundles[1], bundles[2], [suspect], bundles[3], bundles[0]], slots=5)
 
@@ -111,7 +112,7 @@ def test_jobs_that_could_not_be_given_back_keep_nobody_from_company(engine: Engi
             stopping.set()
             return super().complete(request)
 
-    evaluator = Evaluator(Failing(engine, worker="w"), lambda _: Stopping(), stopping=stopping)
+    evaluator = evaluator_on(engine, Stopping(), store=Failing(engine, worker="w"), stopping=stopping)
 
     with pytest.raises(RuntimeError, match="no"):
         evaluator.evaluate(bundle)
@@ -139,9 +140,7 @@ def test_whatever_a_model_says_is_stored_and_its_neighbours_are_none_the_worse(
 
     (bundle,) = queued_bundles(engine, tmp_path, items=4, size=8)
 
-    evaluated = Evaluator(JobStore(engine, worker="w"), lambda _: Hostile(), stopping=threading.Event()).evaluate(
-        bundle
-    )
+    evaluated = evaluator_on(engine, Hostile(), worker="w").evaluate(bundle)
 
     found = rows(engine, "SELECT completion, completion_length, outcome FROM attempt ORDER BY completion <> 'A' DESC")
     length = max(len(said), len(kept))  # where it was cut, the length that it had

@@ -19,7 +19,7 @@ from producer.study_file import LoadedStudy, read_study
 from producer.window import recover
 from tests.builders import make_attempt, write_study
 from worker.records import Attempt, ClaimedJob, Deployment
-from worker.retry import AskAgain, Decision, Done, Later, Stop, Tally
+from worker.retry import AskAgain, Back, Decision, Done, Later, Tally
 from worker.store import JobStore
 
 MARGIN_S = 30
@@ -172,7 +172,7 @@ def test_who_lost_the_lease_changes_nothing_but_the_attempt_is_kept(
     assert rival.begin_call(held)
     before = row(engine, job_id)
     attempts = [make_attempt(number) for number in range(4)]
-    decisions: list[Decision] = [Done(), AskAgain(wait_s=0), Later(wait_s=9), Stop()]
+    decisions: list[Decision] = [Done(), AskAgain(wait_s=0), Later(wait_s=9), Back()]
 
     assert not store.begin_call(stale)
     store.give_back([stale])
@@ -340,19 +340,14 @@ def test_a_job_that_is_asked_again_stays_held_with_no_call_in_flight(
     assert (found["state"], found["calling"], found["claim"]) == ("running", False, 1)
 
 
-def test_a_fault_for_a_person_stops_the_queue_once_and_keeps_the_jobs(
-    engine: Engine, store: JobStore, tmp_path: Path
-) -> None:
-    _, ids = queue_study(engine, tmp_path)
-    jobs = store.claim(ids[:3])
+def test_a_fault_that_is_not_the_jobs_gives_it_back_as_it_was(engine: Engine, store: JobStore, tmp_path: Path) -> None:
+    _, (job_id, *_) = queue_study(engine, tmp_path)
+    (job,) = store.claim([job_id])
 
-    for number, job in enumerate(jobs):
-        attempt = make_attempt(outcome="no_completion", answer=None, error_message=f"wrong key {number}")
-        store.keep(job, attempt, Stop())
+    store.keep(job, make_attempt(outcome="no_completion", answer=None, error_kind="exhausted"), Back())
 
-    stops = rows(engine, "SELECT queue, reason FROM stop")
-    assert [tuple(found.values()) for found in stops] == [("simulated.sim", "wrong key 0")]
-    assert {row(engine, job.id)["state"] for job in jobs} == {"pending"}
+    found = row(engine, job_id)
+    assert (found["state"], found["not_before"], found["losses"]) == ("pending", None, 0)
 
 
 INVALID = {"outcome": "invalid", "answer": None, "reason": "unreadable"}

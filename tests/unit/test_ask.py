@@ -19,7 +19,7 @@ from contract.prompts import ANY_LANGUAGE, PromptSet
 from contract.storable import MAX_CHARACTERS
 from contract.study import Bundles, ClosedFormat, Retry, Sampling
 from tests.builders import make_item
-from worker.ask import Asked, ask_once
+from worker.ask import Asked, ask_once, cannot_ask, prepare
 from worker.providers.base import (
     Description,
     Endpoint,
@@ -104,7 +104,8 @@ def make_job(prompt: PromptSet = PROMPT, **changes: Any) -> ClaimedJob:  # noqa:
 
 def ask(provider: Provider, job: ClaimedJob | None = None, tally: Tally | None = None) -> Asked:
     """One call of `provider`."""
-    return ask_once(job or make_job(), tally or Tally(), lambda: provider)
+    job, tally = job or make_job(), tally or Tally()
+    return ask_once(job, tally, prepare(job, tally), provider)
 
 
 def texts_of(asked: Asked) -> list[str]:
@@ -209,7 +210,6 @@ def test_an_empty_completion_is_invalid_and_not_missing() -> None:
     [
         (TransientError("why"), "no_completion", Verdict(error=ErrorKind.TRANSIENT)),
         (ThrottledError("why"), "no_completion", Verdict(error=ErrorKind.THROTTLED)),
-        (ThrottledError("why", wait_s=7.5), "no_completion", Verdict(error=ErrorKind.THROTTLED, wait_s=7.5)),
         (RefusedError("why"), "refused", Verdict(error=ErrorKind.REFUSED)),
         (TooLongError("why"), "no_completion", Verdict(error=ErrorKind.TOO_LONG)),
         (MisconfiguredError("why"), "no_completion", Verdict(error=ErrorKind.MISCONFIGURED)),
@@ -240,16 +240,6 @@ def test_an_error_that_nobody_knows_may_pass_and_its_text_is_not_trusted(error: 
     assert asked.attempt.error_message == f"unknown error {type(error).__name__}"
 
 
-def test_a_provider_that_cannot_be_opened_is_an_attempt_too() -> None:
-    def open_provider() -> Provider:
-        raise MisconfiguredError("the variable THE_KEY is not set here")
-
-    asked = ask_once(make_job(), Tally(), open_provider)
-
-    assert asked.verdict == Verdict(error=ErrorKind.MISCONFIGURED)
-    assert asked.attempt.error_message == "the variable THE_KEY is not set here"
-
-
 @pytest.mark.parametrize(
     "job",
     [
@@ -259,14 +249,14 @@ def test_a_provider_that_cannot_be_opened_is_an_attempt_too() -> None:
     ],
 )
 def test_what_cannot_be_rendered_is_our_fault_and_no_call_is_made(job: ClaimedJob) -> None:
-    provider = Saying(Completion(text="A"))
+    prepared = prepare(job, Tally())
 
-    asked = ask(provider, job)
+    asked = cannot_ask(prepared)
 
+    assert prepared.prompt is None
     assert asked.verdict == Verdict(error=ErrorKind.BUG)
     assert (asked.attempt.prompt, asked.attempt.outcome) == (None, "no_completion")
     assert str(asked.attempt.error_message).startswith("rendering failed: ")
-    assert provider.requests == []
 
 
 def test_a_completion_too_long_for_a_row_is_cut_and_is_no_answer() -> None:

@@ -6,9 +6,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from ops.cli.follow import Standstill, stuck_reasons
-from ops.cli.view import Pace, print_duration, render, summary, waiting_lines
-from ops.progress import Cell, Progress, Waiting
+from ops.cli.follow import Standstill, rests_too_long, stuck_reasons
+from ops.cli.follow import resting as is_resting
+from ops.cli.view import Pace, held_reasons, print_duration, render, summary, waiting_lines
+from ops.progress import Cell, Progress
+from ops.waiting import Waiting
 
 STOPPED = Waiting(queue="openai.small", stopped="HTTP 401: wrong key", served=True)
 UNSERVED = Waiting(queue="openai.large", stopped=None, served=False)
@@ -228,7 +230,8 @@ def test_what_keeps_a_dispatcher_from_its_work_is_shown() -> None:
     found = replace(progress(MOVING, pending=4), dispatch_fault=fault)
 
     assert f"waiting: {fault}" in shown(found, Pace())
-    assert fault in summary(found, Pace())
+    assert held_reasons(found) == [fault]
+    assert "1 reason told above" in summary(found, Pace())
     assert waiting_lines(replace(progress(answered=4), dispatch_fault=fault)) == []
 
 
@@ -264,3 +267,35 @@ def test_what_waits_for_an_instant_is_waited_for_once_and_not_for_ever() -> None
     found = replace(progress(MOVING), cells=(WAITING,))
 
     assert stands_still((0, found), (61, found), (359, found), (361, found)) == [False, False, False, True]
+
+
+def resting(*, quota: bool, rests_s: float = 3600.0) -> Waiting:
+    """A queue that its workers leave alone for a while."""
+    rests = "until 10:00:00 UTC: pool a: the day's requests are spent"
+    return Waiting(queue=MOVING.queue, stopped=None, served=False, rests=rests, rests_s=rests_s, quota=quota)
+
+
+def test_what_rests_is_waited_for_and_said() -> None:
+    found = progress(resting(quota=True), pending=4)
+
+    assert stuck_reasons(found) == [f"{MOVING.queue} rests until 10:00:00 UTC: pool a: the day's requests are spent"]
+    assert is_resting(found)
+    assert not rests_too_long(found, None)
+
+
+@pytest.mark.parametrize(("wait_for_s", "too_long"), [(3601.0, False), (3599.0, True), (0.0, True)])
+def test_a_quota_is_waited_for_as_long_as_was_said(wait_for_s: float, *, too_long: bool) -> None:
+    assert rests_too_long(progress(resting(quota=True), pending=4), wait_for_s) is too_long
+
+
+def test_the_first_quota_that_comes_back_is_worth_waiting_for() -> None:
+    soon, late = resting(quota=True, rests_s=5.0), replace(resting(quota=True), queue="gemini.late")
+
+    assert not rests_too_long(progress(soon, late, pending=4), 60.0)
+
+
+def test_a_study_waits_for_its_quota_for_days_and_for_a_broken_server_for_an_hour_at_most() -> None:
+    spent, broken = progress(resting(quota=True), pending=4), progress(resting(quota=False), pending=4)
+
+    assert stands_still((0, spent), (86_400, spent), (2 * 86_400, spent)) == [False, False, False]
+    assert stands_still((0, broken), (61, broken)) == [False, True]

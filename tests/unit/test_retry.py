@@ -15,13 +15,12 @@ from worker.retry import (
     IN_PROCESS_TRIES,
     LONGEST_ABSENCE_S,
     MAX_CALLS_IN_A_ROW,
-    THROTTLED_WAIT_S,
     AskAgain,
+    Back,
     Decision,
     Done,
     Dropped,
     Later,
-    Stop,
     Tally,
     Verdict,
     asking_policy,
@@ -35,11 +34,11 @@ TRANSIENT = Verdict(error=ErrorKind.TRANSIENT)
 
 CONSEQUENCES: dict[ErrorKind, Decision] = {
     ErrorKind.TRANSIENT: AskAgain(wait_s=FIRST_WAIT_S),
-    ErrorKind.THROTTLED: Later(wait_s=THROTTLED_WAIT_S),
-    ErrorKind.EXHAUSTED: Later(wait_s=THROTTLED_WAIT_S),
+    ErrorKind.THROTTLED: Back(),
+    ErrorKind.EXHAUSTED: Back(),
     ErrorKind.REFUSED: Done(),
     ErrorKind.TOO_LONG: Done(),
-    ErrorKind.MISCONFIGURED: Stop(),
+    ErrorKind.MISCONFIGURED: Back(),
     ErrorKind.REJECTED: Done(),
     ErrorKind.POISON: Done(),
     ErrorKind.PARENT: Done(),
@@ -135,27 +134,26 @@ def test_a_job_ends_with_the_last_fault_that_the_study_allows(faults: int) -> No
     assert Done() not in decided[:-1]
 
 
-@pytest.mark.parametrize("kind", [ErrorKind.THROTTLED, ErrorKind.EXHAUSTED])
-@pytest.mark.parametrize(("named_s", "wait_s"), [(None, THROTTLED_WAIT_S), (7.5, 7.5), (3600.0, 3600.0)])
-def test_a_throttled_job_waits_as_long_as_it_was_told(kind: ErrorKind, named_s: float | None, wait_s: float) -> None:
-    assert decisions([Verdict(error=kind, wait_s=named_s)], Retry()) == [Later(wait_s=wait_s)]
-
-
-def test_being_throttled_a_thousand_times_ends_no_job() -> None:
+def test_being_throttled_a_thousand_times_ends_no_job_and_makes_none_wait_by_itself() -> None:
     decided = decisions([Verdict(error=ErrorKind.THROTTLED)] * 1000, Retry(faults=1))
 
-    assert set(map(type, decided)) == {Later}
+    assert decided == [Back()] * 1000
 
 
-@given(jitter=st.floats(min_value=0, max_value=1, exclude_max=True), named_s=st.floats(min_value=1, max_value=1e6))
-def test_jitter_only_ever_lengthens_a_wait(jitter: float, named_s: float) -> None:
-    for verdict in (TRANSIENT, Verdict(error=ErrorKind.THROTTLED, wait_s=named_s)):
-        (plain,) = decisions([verdict], Retry())
-        (jittered,) = decisions([verdict], Retry(), jitter=jitter)
+def test_a_fault_that_another_host_may_not_have_goes_there_until_the_study_says_enough() -> None:
+    decided = decisions([Verdict(error=ErrorKind.TRANSIENT, elsewhere=True)] * 3, Retry(faults=3))
 
-        assert isinstance(plain, AskAgain | Later)
-        assert isinstance(jittered, AskAgain | Later)
-        assert plain.wait_s <= jittered.wait_s <= 2 * plain.wait_s
+    assert decided == [Back(), Back(), Done()]
+
+
+@given(jitter=st.floats(min_value=0, max_value=1, exclude_max=True))
+def test_jitter_only_ever_lengthens_a_wait(jitter: float) -> None:
+    (plain,) = decisions([TRANSIENT], Retry())
+    (jittered,) = decisions([TRANSIENT], Retry(), jitter=jitter)
+
+    assert isinstance(plain, AskAgain)
+    assert isinstance(jittered, AskAgain)
+    assert plain.wait_s <= jittered.wait_s <= 2 * plain.wait_s
 
 
 def test_asking_sleeps_what_each_decision_says_and_ends_with_the_first_other_one() -> None:
@@ -169,7 +167,7 @@ def test_asking_sleeps_what_each_decision_says_and_ends_with_the_first_other_one
 
 
 @pytest.mark.parametrize(
-    "decision", [Done(), Later(wait_s=9.0), Stop(), Dropped()], ids=lambda each: type(each).__name__
+    "decision", [Done(), Later(wait_s=9.0), Back(), Dropped()], ids=lambda each: type(each).__name__
 )
 def test_asking_ends_at_once_with_anything_but_ask_again(decision: Decision) -> None:
     slept: list[float] = []

@@ -9,7 +9,8 @@ from rich.console import Console
 from ops.cli import view
 from ops.cli.terminal import err, out
 from ops.cli.view import LiveView, Pace, PlainView, open_view, render
-from ops.progress import Cell, Progress, Waiting
+from ops.progress import Cell, Progress
+from ops.waiting import Waiting
 
 HOSTILE = "x\x1b[31m\x1b]0;owned\x07\x9b2J\r\b[/nope][red]y"
 

@@ -3,32 +3,77 @@
 import os
 from collections.abc import Mapping
 
-from contract.models import Model, OpenAIModel, SimulatedModel
+from contract.models import GeminiModel, Model, OllamaModel, OpenAIModel, SimulatedModel
+from contract.pools import Pool
 from contract.settings import Settings
 from worker.providers.base import MisconfiguredError, Provider
 
 
-def open_provider(model: Model, settings: Settings, environment: Mapping[str, str] = os.environ) -> Provider:
-    """The provider of `model`; MisconfiguredError when its address or key is not there."""
-    if isinstance(model, SimulatedModel):
-        from worker.providers.simulated import SimulatedProvider
+def open_provider(
+    model: Model, settings: Settings, pool: Pool | None = None, *, environment: Mapping[str, str] = os.environ
+) -> Provider:
+    """The provider of `model`, with the key and address of `pool` if there is one.
 
-        return SimulatedProvider(model, ledger=settings.simulated_ledger)
-    if not isinstance(model, OpenAIModel):
-        raise MisconfiguredError(f"no provider {model.provider} yet")
+    MisconfiguredError when an address, a key or a header is not there.
+    """
+    match model:
+        case SimulatedModel():
+            from worker.providers.simulated import SimulatedProvider
+
+            return SimulatedProvider(model, ledger=settings.simulated_ledger)
+        case OllamaModel():
+            from worker.providers.ollama import open_ollama
+
+            return open_ollama(model, settings.ollama_url)
+        case GeminiModel():
+            return _open_gemini(model, pool, environment)
+        case OpenAIModel():
+            return _open_openai(model, settings, pool, environment)
+
+
+def _open_gemini(model: GeminiModel, pool: Pool | None, environment: Mapping[str, str]) -> Provider:
+    from worker.providers.gemini import GeminiProvider
+
+    key = _key(model, pool, environment)
+    if key is None:
+        raise MisconfiguredError(f"model {model.name}: name the variable of its key with api_key_env")
+    if pool is not None and pool.base_url is not None:
+        model = model.model_copy(update={"base_url": pool.base_url})
+    return GeminiProvider(model, api_key=key)
+
+
+def _open_openai(model: OpenAIModel, settings: Settings, pool: Pool | None, environment: Mapping[str, str]) -> Provider:
     from worker.providers.openai import OpenAIProvider
 
-    base_url = model.base_url or settings.embedded_url
+    base_url = (pool and pool.base_url) or model.base_url or settings.embedded_url
     if base_url is None:
         raise MisconfiguredError(
             f"model {model.name} names no base_url and no embedded server runs here: "
             "add base_url to the study file, or start `bothways up`"
         )
-    key = None
-    if model.api_key_env is not None:
-        key = environment.get(model.api_key_env)
-        if not key:
-            raise MisconfiguredError(
-                f"model {model.name}: the variable {model.api_key_env} with its key is not set here"
-            )
-    return OpenAIProvider(model, base_url=base_url, api_key=key)
+    headers = {name: _resolved(model, name, value, environment) for name, value in model.headers}
+    return OpenAIProvider(model, base_url=base_url, api_key=_key(model, pool, environment), headers=headers)
+
+
+def _key(model: OpenAIModel | GeminiModel, pool: Pool | None, environment: Mapping[str, str]) -> str | None:
+    """The key of the pool, else of the model; None where neither names one."""
+    variable = (pool and pool.api_key_env) or model.api_key_env
+    if variable is None:
+        return None
+    key = environment.get(variable, "").strip()
+    if not key:
+        whose = f"model {model.name}" if pool is None or pool.api_key_env is None else f"pool {pool.name}"
+        raise MisconfiguredError(f"{whose}: the variable {variable} with its key is not set here")
+    return key
+
+
+def _resolved(model: OpenAIModel, name: str, value: str, environment: Mapping[str, str]) -> str:
+    """A header's value; one that is a `${VARIABLE}` comes from the environment."""
+    if not value.startswith("${"):
+        return value
+    found = environment.get(value[2:-1], "").strip()
+    if not found:
+        raise MisconfiguredError(
+            f"model {model.name}: the variable {value[2:-1]} for its header {name} is not set here"
+        )
+    return found

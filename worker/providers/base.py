@@ -14,7 +14,7 @@ SDK exceptions never leave a provider: they carry keys and prompts.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 from uuid import UUID
 
 from contract.completion import Completion
@@ -139,6 +139,26 @@ class Description:
     server_version: str | None = None
     template_digest: str | None = None
     slots: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warmth:
+    """How a host runs a model that it has loaded: calls at once, and what a person should know, if anything."""
+
+    slots: int
+    note: str | None = None
+
+
+@runtime_checkable
+class Loads(Protocol):
+    """A provider whose model must be loaded first."""
+
+    def warm_up(self, most: int, timeout_s: float) -> Warmth:
+        """Load the model as calls need it and see how it runs, with up to `most` calls at once.
+
+        Raises only ProviderError.
+        """
+        ...
 
 
 class Provider(Protocol):

@@ -49,7 +49,6 @@ _SENT_HEADERS = frozenset(
 _BLOCKED = frozenset(
     ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT")
 )
-_NO_ANSWER = frozenset(("RECITATION", "OTHER", "LANGUAGE", "MALFORMED_RESPONSE"))
 _FINISHES = {"STOP": "stop", "MAX_TOKENS": "length"}
 _HARMS = (
     types.HarmCategory.HARM_CATEGORY_HARASSMENT,
@@ -185,7 +184,7 @@ def _completion(response: types.GenerateContentResponse) -> Completion:
     parts = (candidate.content.parts if candidate.content else None) or []
     text = "".join(part.text or "" for part in parts if not part.thought)
     return Completion(
-        text="" if reason in _NO_ANSWER else text,
+        text=text,
         thinking="".join(part.text or "" for part in parts if part.thought) or None,
         finish_reason=_FINISHES.get(reason, reason.lower()) if reason else None,
         tokens_in=usage.prompt_token_count if usage else None,

@@ -84,7 +84,7 @@ def _over_quota(message: str, details: list[dict[str, Any]], retry_after: str) -
     """The most severe of all quotas that were exceeded; a hint to retry soon is given even when the day is over."""
     violations = [violation for detail in details for violation in _dicts(detail.get("violations"))]
     if _NO_QUOTA_AT_ALL.search(message) or any(str(broken.get("quotaValue")) == "0" for broken in violations):
-        return MisconfiguredError(message, credential=True)
+        return MisconfiguredError(f"{message} (limit: 0, the key's project may not ask this model)", credential=True)
     if any("PerDay" in str(broken.get("quotaId")) for broken in violations):
         return ExhaustedError(message)
     return ThrottledError(message, wait_s=_wait_s(message, details, retry_after))

@@ -1,6 +1,7 @@
 """A model that a GPU host serves with Ollama, through Ollama's own API."""
 
 import math
+import weakref
 from operator import attrgetter
 from typing import Any
 
@@ -8,8 +9,10 @@ import ollama
 
 from contract.completion import Completion
 from contract.models import OllamaModel
-from worker.providers.base import Description, Endpoint, Request
-from worker.providers.ollama_host import OllamaHost, chat_body
+from worker.providers.base import Description, Endpoint, MisconfiguredError, Request, Warmth
+from worker.providers.ollama_host import OllamaHost, chat_body, whole_tag
+
+_WORTH_TELLING = 0.01
 
 
 class OllamaProvider:
@@ -32,6 +35,25 @@ class OllamaProvider:
         """Weights, quantisation, template and server of the model on this host."""
         return self._host.describe(self.endpoint.model)
 
+    def warm_up(self, most: int, timeout_s: float) -> Warmth:
+        """Load the model with the context that calls ask for, and see how the host runs it.
+
+        MisconfiguredError where the host gives it less context than that.
+        """
+        model, label = self.endpoint.model, self._host.label
+        self._host.warm_up(model, self._options, timeout_s)
+        running = next((each for each in self._host.loaded() if each.model == whole_tag(model)), None)
+        note = None
+        if running is not None:
+            if running.context_length is not None and running.context_length < self._options.context:
+                raise MisconfiguredError(
+                    f"{label} gives {model} {running.context_length:,} tokens of context, the study asks for "
+                    f"{self._options.context:,}: free memory there or lower options.context"
+                )
+            if running.on_cpu >= _WORTH_TELLING:
+                note = f"{label} runs {running.on_cpu:.0%} of {model} on its CPU: it does not fit the GPU and is slow"
+        return Warmth(slots=self._host.parallel(model, self._options, most, timeout_s), note=note)
+
     def _body(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling
         body = chat_body(
@@ -48,6 +70,14 @@ class OllamaProvider:
         if sampling.logprobs is not None:
             body |= {"logprobs": True, "top_logprobs": sampling.logprobs}
         return body
+
+
+def open_ollama(model: OllamaModel, base_url: str) -> OllamaProvider:
+    """A model on a host that is let go of together with it."""
+    host = OllamaHost(base_url)
+    provider = OllamaProvider(model, host)
+    weakref.finalize(provider, host.close)
+    return provider
 
 
 def _collect(lines: list[ollama.ChatResponse]) -> Completion:

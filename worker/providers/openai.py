@@ -1,5 +1,6 @@
 """Any OpenAI-compatible server: llama.cpp, vLLM, hosted ones."""
 
+import weakref
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -55,16 +56,14 @@ class OpenAIProvider:
         own = _own_headers(model.name, key, headers)
         self._secrets = _secrets(api_key or "", *headers.values())
         self._props_url = f"{base_url.rstrip('/').removesuffix('/v1')}/props"
-        self._client = openai.OpenAI(
-            api_key=key,
-            base_url=base_url,
-            max_retries=0,
-            http_client=httpx2.Client(
-                transport=DeadlineTransport(connections=_CONNECTIONS),
-                follow_redirects=False,
-                event_hooks={"request": [_strip_headers(own)]},
-            ),
+        http = httpx2.Client(
+            transport=DeadlineTransport(connections=_CONNECTIONS),
+            follow_redirects=False,
+            event_hooks={"request": [_strip_headers(own)]},
         )
+        self._client = openai.OpenAI(api_key=key, base_url=base_url, max_retries=0, http_client=http)
+        # The SDK leaves a client that it was given open.
+        weakref.finalize(self, http.close)
 
     def complete(self, request: Request) -> Completion:
         """Ask once, over a stream, and be back within `request.timeout_s` however slowly the server answers."""

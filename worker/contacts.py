@@ -1,0 +1,235 @@
+"""Who may be asked: first contacts are made here, pins kept, and stops cleared when their reason has gone."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from contract.completion import Completion
+from contract.conditions import Rules, queue_for
+from contract.models import OllamaModel, SimulatedModel
+from contract.storable import storable
+from worker.ask import deployment_of
+from worker.contact import canary_request, contact_digest, rerouted, spoilt, unfit
+from worker.contact_store import MET_FOR_S, TRIED_AGAIN_AFTER_S, ContactStore
+from worker.persist import persistently
+from worker.pins import Pins, Stopped
+from worker.providers.base import (
+    Description,
+    Loads,
+    MisconfiguredError,
+    Provider,
+    ProviderError,
+    RejectedError,
+    Request,
+    TooLongError,
+    Warmth,
+)
+from worker.records import Canary, Deployment
+from worker.rest import Rests
+
+DESCRIBED_AGAIN_AFTER_S = 60.0
+"""A host's models may be replaced while it serves; its answers do not tell."""
+
+_VERDICTS = (MisconfiguredError, RejectedError, TooLongError)
+"""Errors that every further call would end with too: the canary asks what each job asks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Called:
+    """What a first-contact call came to, and the pool that it went through."""
+
+    outcome: Completion | ProviderError
+    pool: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Met:
+    rules: Rules
+    description: Description
+    until: float
+
+
+class Contacts:
+    """The deployments that one process has met.
+
+    `call` makes one call within its quota; None if there is none to be had now. `deployment_id` gives the row of what
+    answered.
+    """
+
+    def __init__(
+        self,
+        store: ContactStore,
+        rests: Rests,
+        *,
+        provider: Callable[[Rules], Provider],
+        call: Callable[[Rules, Request], Called | None],
+        deployment_id: Callable[[Deployment], int],
+        most_slots: int = 1,
+    ) -> None:
+        self._store = store
+        self.pins = Pins(store)
+        self._rests = rests
+        self._provider = provider
+        self._call = call
+        self._deployment_id = deployment_id
+        self._most_slots = most_slots
+        self.warmth: dict[str, Warmth] = {}
+        self._met: dict[int, _Met] = {}
+        self._known: set[tuple[int, str, str]] = set()
+        self._doubted: set[str] = set()
+        self._stops: Counter[tuple[int, str]] = Counter()
+        self._locks: dict[str, threading.Lock] = {}
+        self._changing = threading.Lock()
+
+    def met(self, queue: str, rules: Rules) -> Description | None:
+        """What is known of whom `rules` ask, if that was met; costs nothing."""
+        met = self._met.get(id(rules))
+        fresh = met is not None and met.rules is rules and met.until > time.monotonic()
+        return met.description if met is not None and fresh and queue not in self._doubted else None
+
+    def meet(self, study: int, queue: str, rules: Rules) -> Description | None:
+        """What is known of whom `rules` ask, after a first contact if need be; None if it must not be asked now.
+
+        Then the queue rests, or the study's queue is stopped, with the reason.
+        """
+        stops = self._stops[study, queue]
+        with self._lock(queue):
+            met = self.met(queue, rules)
+            # Who waited here while others found out that nothing goes need not find out again.
+            if met is not None or self._rests.of(queue) is not None or self._stops[study, queue] != stops:
+                return met
+            try:
+                description = self._provider(rules).describe()
+                stopped = self._look(study, queue, rules, description, again=queue in self._doubted)
+            except MisconfiguredError as error:
+                stopped = Stopped(reason=str(error))
+            except ProviderError as error:
+                self._rests.put_off(queue, str(error))
+                return None
+            if stopped is not None:
+                self.stop(study, queue, rules, stopped)
+                return None
+            if self._rests.of(queue) is not None:
+                return None
+            self._doubted.discard(queue)
+            lasts_s = DESCRIBED_AGAIN_AFTER_S if isinstance(rules.model, OllamaModel) else MET_FOR_S
+            self._met[id(rules)] = _Met(rules=rules, description=description, until=time.monotonic() + lasts_s)
+            return description
+
+    def forget(self, queue: str) -> None:
+        """The host goes over to `queue`: its model must be loaded, and looked at again."""
+        self.warmth.pop(queue, None)
+        self._met = {key: met for key, met in self._met.items() if queue_for(met.rules.model) != queue}
+
+    def doubt(self, queue: str) -> None:
+        """Too much went wrong: before its jobs are asked again, the model is loaded and a canary must pass."""
+        self.warmth.pop(queue, None)
+        self._doubted.add(queue)
+
+    def stop(self, study: int, queue: str, rules: Rules, stopped: Stopped) -> None:
+        """Stop a queue of a study, on this host alone where hosts serve it."""
+        self._stops[study, queue] += 1
+        endpoint = stop_scope(self._label(rules), rules)
+        reason = storable(stopped.reason).text
+        persistently(lambda: self._store.stop(study, queue, endpoint=endpoint, reason=reason, digest=stopped.digest))
+
+    def try_again(self, providers: Sequence[str], endpoint: str, *, after_s: float = TRIED_AGAIN_AFTER_S) -> None:
+        """Look whether stops have lost their reason, and clear those."""
+        for stop in persistently(lambda: self._store.to_try_again(providers, endpoint, after_s=after_s)):
+            try:
+                description = self._provider(stop.rules).describe()
+                still = self._look(stop.study, stop.queue, stop.rules, description, again=True)
+            except ProviderError:
+                continue
+            if still is None and self._rests.of(stop.queue) is None:
+                persistently(lambda stop=stop: self._store.clear(stop))  # type: ignore[misc]
+
+    def _look(self, study: int, queue: str, rules: Rules, description: Description, *, again: bool) -> Stopped | None:
+        """Why nothing must be asked; None if something may be, or if the queue rests now.
+
+        `again`: a canary that passed before does not count.
+        """
+        if isinstance(rules.model, SimulatedModel):
+            return None  # there is nobody to meet
+        reason = unfit(rules, description)
+        if reason is not None:
+            return Stopped(reason=reason)
+        stopped = self.pins.refuse(study, queue, description.digest)
+        if stopped is None:
+            self._warm_up(queue, rules)
+        contact = contact_digest(rules, self._provider(rules).endpoint, description)
+        if stopped is not None or ((study, queue, contact) in self._known and not again):
+            return stopped
+        if again or not persistently(lambda: self._store.passed(contact)):
+            stopped = self._ask(study, queue, rules, description, contact)
+        if stopped is None and self._rests.of(queue) is None:
+            self._known.add((study, queue, contact))
+        return stopped
+
+    def _warm_up(self, queue: str, rules: Rules) -> None:
+        """Have the model loaded where it must be, once as long as the host stays with it."""
+        provider = self._provider(rules)
+        if queue not in self.warmth and isinstance(provider, Loads):
+            self.warmth[queue] = provider.warm_up(self._most_slots, rules.model.timeout_s)
+
+    def _ask(self, study: int, queue: str, rules: Rules, description: Description, contact: str) -> Stopped | None:
+        """One canary, kept; a fault that may pass lets the queue rest instead of stopping it."""
+        request, started_at = canary_request(rules), datetime.now(UTC)
+        called = self._call(rules, request)
+        if called is None:
+            if self._rests.of(queue) is None:
+                self._rests.put_off(queue, "no call to be had for the first contact")
+            return None
+        canary = Canary(id=request.call, contact=contact, started_at=started_at, passed=False, pool=called.pool)
+        if isinstance(called.outcome, Completion):
+            stopped = self._judge(study, queue, rules, description, called.outcome)
+            canary = self._told(canary, rules, description, called.outcome)
+        else:
+            error = called.outcome
+            stopped = Stopped(reason=str(error)) if isinstance(error, _VERDICTS) else None
+            canary = replace(canary, error_kind=error.kind, error_message=storable(str(error)).text)
+            if stopped is None and self._rests.of(queue) is None:
+                self._rests.put_off(queue, str(error))
+        passed = stopped is None and isinstance(called.outcome, Completion)
+        kept = replace(canary, passed=passed, error_message=stopped.reason if stopped else canary.error_message)
+        persistently(lambda: self._store.keep(kept))
+        return stopped
+
+    def _judge(
+        self, study: int, queue: str, rules: Rules, description: Description, completion: Completion
+    ) -> Stopped | None:
+        reason = spoilt(rules, completion)
+        if reason is not None:
+            return Stopped(reason=reason)
+        reason = rerouted(rules, completion)
+        if reason is not None and not self.pins.accepts(study, queue, completion.model_reported):
+            return Stopped(reason=reason, digest=completion.model_reported)
+        return self.pins.refuse(study, queue, description.digest or completion.model_reported)
+
+    def _told(self, canary: Canary, rules: Rules, description: Description, completion: Completion) -> Canary:
+        deployment = deployment_of(self._provider(rules).endpoint, description, completion)
+        return replace(
+            canary,
+            completion=storable(completion.text).text,
+            tokens_in=completion.tokens_in,
+            tokens_out=completion.tokens_out,
+            deployment=persistently(lambda: self._deployment_id(deployment)),
+        )
+
+    def _label(self, rules: Rules) -> str | None:
+        try:
+            return self._provider(rules).endpoint.label
+        except ProviderError:
+            return None
+
+    def _lock(self, queue: str) -> threading.Lock:
+        with self._changing:
+            return self._locks.setdefault(queue, threading.Lock())
+
+
+def stop_scope(label: str | None, rules: Rules) -> str:
+    """The host that a stop holds for; empty where every worker would meet the same."""
+    return (label or "") if isinstance(rules.model, OllamaModel) else ""

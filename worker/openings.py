@@ -1,0 +1,50 @@
+"""The providers that one process has opened: one a model and pool, shared by all its threads."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from contract.conditions import Rules
+from contract.models import Model, pools_of
+from contract.pools import Pool
+from worker.providers.base import MisconfiguredError, Provider
+
+Opener = Callable[[Model, Pool | None], Provider]
+"""Opens the provider of a model, with the key of a pool if there is one."""
+
+
+class Providers:
+    """Opens providers when they are first needed. `pools` are those of the pools file, by name."""
+
+    def __init__(self, open_provider: Opener, pools: Mapping[str, Pool]) -> None:
+        self._open = open_provider
+        self._pools = pools
+        self._opened: dict[tuple[str, str | None], Provider] = {}
+        self._first: dict[int, tuple[Rules, Provider]] = {}
+        self._opening = threading.Lock()
+
+    def first(self, rules: Rules) -> Provider:
+        """The provider that is met for `rules`, behind their first pool if they have pools.
+
+        MisconfiguredError where an address, a key or one of the pools is not there.
+        """
+        found = self._first.get(id(rules))
+        if found is None or found[0] is not rules:
+            names = pools_of(rules.model)
+            opened = [self.behind(rules.model, name) for name in names] or [self.behind(rules.model, None)]
+            found = self._first[id(rules)] = rules, opened[0]
+        return found[1]
+
+    def behind(self, model: Model, pool: str | None) -> Provider:
+        """The provider of `model` behind a pool."""
+        key = model.model_dump_json(), pool
+        with self._opening:
+            if key not in self._opened:
+                self._opened[key] = self._open(model, self._pool(model, pool))
+            return self._opened[key]
+
+    def _pool(self, model: Model, name: str | None) -> Pool | None:
+        if name is None or name in self._pools:
+            return None if name is None else self._pools[name]
+        there = f"the pools file has {', '.join(self._pools)}"
+        none = "no pools file is here: name one with BOTHWAYS_POOLS"
+        raise MisconfiguredError(f"model {model.name} uses the pool {name}, and {there if self._pools else none}")

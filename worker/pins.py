@@ -1,0 +1,36 @@
+"""Pins: which digests may answer a queue of a study. The first that answers is pinned, a person may accept others."""
+
+from dataclasses import dataclass
+
+from worker.contact_store import ContactStore
+from worker.persist import persistently
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopped:
+    """Why a queue of a study must stand still, and the digest that is not pinned, if it is that."""
+
+    reason: str
+    digest: str | None = None
+
+
+class Pins:
+    """The pins that one process knows; those that others set meanwhile are looked up before anything is refused."""
+
+    def __init__(self, store: ContactStore) -> None:
+        self._store = store
+        self._known: dict[tuple[int, str], frozenset[str]] = {}
+
+    def refuse(self, study: int, queue: str, digest: str | None) -> Stopped | None:
+        """Why an answer by `digest` does not count; None if it does, or if nobody tells who answered."""
+        if digest is None or digest in self._known.get((study, queue), ()):
+            return None
+        pinned = self._known[study, queue] = persistently(lambda: self._store.pin(study, queue, digest))
+        if digest in pinned:
+            return None
+        others = " or ".join(sorted(pinned))
+        return Stopped(reason=f"{digest} answers now, and what is there is by {others}", digest=digest)
+
+    def accepts(self, study: int, queue: str, digest: str | None) -> bool:
+        """Whether `digest` is pinned; nothing is pinned by asking."""
+        return digest in persistently(lambda: self._store.pins(study, queue))
