@@ -51,7 +51,9 @@ def _usable_headers(headers: object) -> object:
         if _WHOLLY_A_VARIABLE.fullmatch(value):
             _not_ours(value[2:-1])
         elif _SECRET_HEADER.search(name):
-            raise ValueError(f"{name} may hold a secret: write it as ${{VARIABLE}}, set where the worker runs")
+            raise ValueError(
+                f"the header {name} may hold a secret: write it as ${{VARIABLE}}, set where the worker runs"
+            )
     return tuple(headers.items())
 
 

@@ -49,6 +49,7 @@ def read_study(path: Path, *, limit: int | None = None, data: Mapping[str, Path]
         raise refusal(path, document, error.errors(include_url=False)) from None
     loaded = LoadedStudy(path=path, study=study, items={}, prompts={}, document=document)
     _refuse_twins(loaded)
+    _refuse_unconstrained(loaded)
     _refuse_strangers(study, data)
     for number, dataset in enumerate(study.datasets):
         loaded.prompts[dataset.prompt] = _prompt(loaded, dataset, ("datasets", number, "prompt"))
@@ -75,6 +76,17 @@ def _refuse_twins(loaded: LoadedStudy) -> None:
                 problem = f"{entry.name} is also the name of {part}[{seen[entry.name]}]; names must differ"
                 raise loaded.refuse((part, number, "name"), problem)
             seen[entry.name] = number
+
+
+def _refuse_unconstrained(loaded: LoadedStudy) -> None:
+    """A format that limits the answers needs servers that can be told so."""
+    for number, model in enumerate(loaded.study.models):
+        if loaded.study.formats[0].constrain and not model.can_constrain:
+            problem = (
+                "formats[0] constrains the answers: add constrains_by with the way that this server takes "
+                "(structured_outputs, guided_choice, grammar or json_schema), or take constrain out"
+            )
+            raise loaded.refuse(("models", number), problem)
 
 
 def _prompt(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> PromptSet:

@@ -19,7 +19,7 @@ from contract.prompts import ANY_LANGUAGE, PromptSet
 from contract.storable import MAX_CHARACTERS
 from contract.study import Bundles, ClosedFormat, Retry, Sampling
 from tests.builders import make_item
-from worker.ask import Asked, ask_once, cannot_ask, prepare
+from worker.ask import Asked, ask_once, by_another, cannot_ask, prepare
 from worker.providers.base import (
     Description,
     Endpoint,
@@ -238,6 +238,56 @@ def test_an_error_that_nobody_knows_may_pass_and_its_text_is_not_trusted(error: 
 
     assert asked.verdict == Verdict(error=ErrorKind.TRANSIENT)
     assert asked.attempt.error_message == f"unknown error {type(error).__name__}"
+
+
+def test_a_constrained_format_offers_the_letters_and_nothing_else() -> None:
+    provider = Saying(Completion(text='"B"'))
+    free = make_job()
+    constrained = replace(
+        free, rules=replace(free.rules, format=free.rules.format.model_copy(update={"constrain": True}))
+    )
+
+    asked = ask(provider, constrained)
+    ask(provider, free)
+
+    assert [request.allowed for request in provider.requests] == [("A", "B"), None]
+    assert asked.attempt.answer == 0
+
+
+def test_log_probabilities_are_kept_as_far_as_json_can_hold_them() -> None:
+    told = {"A": -0.5, NUL: -1.0, "B": float("-inf"), "C": float("nan")}
+
+    assert ask(Saying(Completion(text="A", logprobs=told))).attempt.logprobs == {"A": -0.5, "␀": -1.0}
+    assert ask(Saying(Completion(text="A", logprobs={}))).attempt.logprobs is None
+
+
+def test_who_answered_is_told_by_the_server_and_by_the_answer() -> None:
+    described = Description(digest="d", quantisation="Q4", context_length=4096, server_version="9", template_digest="t")
+    job = make_job()
+    provider = Saying(Completion(text="A", model_reported="m-001"))
+
+    asked = ask_once(job, Tally(), prepare(job, Tally()), provider, described, pool="first")
+
+    assert asked.deployment == Deployment(
+        provider="test",
+        model="m-001",
+        endpoint="host:1",
+        server_version="9",
+        digest="d",
+        quantisation="Q4",
+        context_length=4096,
+        template_digest="t",
+    )
+    assert (asked.attempt.pool, asked.reported) == ("first", "m-001")
+
+
+def test_what_another_model_said_is_kept_and_counts_as_no_answer() -> None:
+    asked = by_another(ask(Saying(Completion(text="A", tokens_in=9))), "m-002 answers now")
+
+    attempt = asked.attempt
+    assert (attempt.completion, attempt.tokens_in, attempt.outcome, attempt.answer) == ("A", 9, "no_completion", None)
+    assert (attempt.error_kind, attempt.error_message) == (ErrorKind.MISCONFIGURED, "m-002 answers now")
+    assert asked.verdict == Verdict(error=ErrorKind.MISCONFIGURED)
 
 
 @pytest.mark.parametrize(

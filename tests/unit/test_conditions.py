@@ -7,7 +7,16 @@ import pytest
 from contract.conditions import Condition, Rules, queue_for
 from contract.formats import Variant
 from contract.items import canonical_digest
-from contract.models import OpenAIModel, Simulated, SimulatedModel
+from contract.models import (
+    GeminiModel,
+    GeminiOptions,
+    Model,
+    OllamaModel,
+    OllamaOptions,
+    OpenAIModel,
+    Simulated,
+    SimulatedModel,
+)
 from contract.prompts import PromptSet
 from contract.study import Bundles, ClosedFormat, Retry, Sampling
 
@@ -55,6 +64,8 @@ def condition(**changes: Any) -> Condition:  # noqa: ANN401
         pytest.param({"format": closed(temperature=0.7, top_p=0.9)}, id="top_p"),
         pytest.param({"format": closed(temperature=0.7, max_tokens=17)}, id="max_tokens"),
         pytest.param({"format": closed(temperature=0.7, seed=1)}, id="seed"),
+        pytest.param({"format": closed(temperature=0.7, logprobs=5)}, id="log-probabilities"),
+        pytest.param({"format": closed(temperature=0.7).model_copy(update={"constrain": True})}, id="limits"),
         pytest.param({"prompt": PromptSet(name="own", bodies={"en": BODY + "!"})}, id="prompt body"),
         pytest.param({"prompt": PromptSet(name="own", bodies={"it": BODY})}, id="prompt language"),
     ],
@@ -78,6 +89,9 @@ def test_what_a_simulated_model_is_like_belongs_to_the_condition(option: str) ->
         pytest.param(openai(base_url="http://elsewhere:8000/v1"), id="base_url"),
         pytest.param(openai(api_key_env="SOME_KEY"), id="name of the key's variable"),
         pytest.param(openai(timeout_s=5.0), id="time-out"),
+        pytest.param(openai(pools=("a", "b")), id="pools"),
+        pytest.param(openai(headers={"X-Title": "study"}), id="headers"),
+        pytest.param(openai(constrains_by="grammar"), id="how limits would be told"),
     ],
 )
 def test_where_and_how_patiently_a_model_is_asked_changes_no_condition(model: OpenAIModel) -> None:
@@ -120,10 +134,15 @@ def test_every_provider_and_model_has_a_queue_of_its_own(model: OpenAIModel | Si
 
 @pytest.mark.parametrize(
     "model",
-    [openai(base_url="https://host/v1", api_key_env="KEY", timeout_s=7.5), simulated(knows=0.25, seed=3)],
-    ids=["openai", "simulated"],
+    [
+        openai(base_url="https://host/v1", api_key_env="KEY", timeout_s=7.5, pools=("a",), headers={"X-Key": "${KEY}"}),
+        simulated(knows=0.25, seed=3),
+        OllamaModel(provider="ollama", name="l", model="l:8b", options=OllamaOptions(think="low", context=8192)),
+        GeminiModel(provider="gemini", name="g", model="g", options=GeminiOptions(safety="none"), pools=("a", "b")),
+    ],
+    ids=["openai", "simulated", "ollama", "gemini"],
 )
-def test_rules_come_back_from_their_row_as_they_were(model: OpenAIModel | SimulatedModel) -> None:
+def test_rules_come_back_from_their_row_as_they_were(model: Model) -> None:
     rules = Rules(
         model=model,
         format=closed(temperature=0.3, top_p=0.5, seed=9),

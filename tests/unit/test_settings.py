@@ -42,3 +42,33 @@ def test_what_cannot_be_used_is_named_by_its_variable(
 
     assert str(raised.value).startswith(said)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("http://gpu1", "http://gpu1:11434"),
+        ("http://gpu1:8080", "http://gpu1:8080"),
+        ("https://gpu1.example.org/ollama", "https://gpu1.example.org/ollama"),
+    ],
+)
+def test_an_ollama_server_is_at_its_own_port_if_nothing_else_is_said(
+    monkeypatch: pytest.MonkeyPatch, given: str, used: str
+) -> None:
+    monkeypatch.setenv("BOTHWAYS_OLLAMA_URL", given)
+
+    assert load_settings().ollama_url == used
+
+
+def test_the_pools_file_is_the_one_that_is_named_else_the_one_that_is_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOTHWAYS_POOLS", raising=False)
+    none = load_settings().pools_file
+    (tmp_path / "pools.yaml").touch()
+    here = load_settings().pools_file
+    monkeypatch.setenv("BOTHWAYS_POOLS", "/elsewhere/pools.yaml")
+
+    assert (none, here) == (None, Path("pools.yaml"))
+    assert load_settings().pools_file == Path("/elsewhere/pools.yaml")

@@ -16,6 +16,8 @@ from tests.builders import item_rows, write_study
 CAPITALS = {"name": "capitals", "loader": "items", "path": "items.jsonl", "prompt": "two-choice-low"}
 SIM = {"name": "sim", "provider": "simulated"}
 SERVED = {"name": "small", "provider": "openai", "model": "smollm2"}
+GEMINI = {"name": "flash", "provider": "gemini", "model": "gemini-2.5-flash"}
+LLAMA = {"name": "llama", "provider": "ollama", "model": "llama3.1:8b"}
 CLOSED = {"format": "closed"}
 OWN_PROMPTS = {
     "misspelt.txt": "{question}\n{choises}\n",
@@ -283,6 +285,80 @@ def refusal(path: Path) -> InputError:
             id="NUL in a prompt",
         ),
         # text that no row can hold
+        # who serves the models
+        pytest.param(
+            {"models": [GEMINI | {"options": {"thinking": "much"}}]},
+            "    thinking:",
+            "models[0].options.thinking",
+            "must be 'off', 'minimal', 'low', 'medium' or 'high', not 'much'",
+            id="thinking",
+        ),
+        pytest.param(
+            {"models": [GEMINI | {"options": {"thinkin": "off"}}]},
+            "    thinkin:",
+            "models[0].options.thinkin",
+            r"unknown field; did you mean thinking\?",
+            id="a field of a model's options",
+        ),
+        pytest.param(
+            {"models": [LLAMA | {"api_key_env": "KEY"}]},
+            "  api_key_env:",
+            "models[0].api_key_env",
+            "unknown field; known here: provider, name, model, options, timeout_s",
+            id="a key for Ollama",
+        ),
+        pytest.param(
+            {"models": [LLAMA | {"options": {"context": 10}}]},
+            "    context:",
+            "models[0].options.context",
+            "greater than or equal to 256; found '10'",
+            id="context",
+        ),
+        pytest.param(
+            {"models": [LLAMA | {"options": {"digest": "latest"}}]},
+            "    digest:",
+            "models[0].options.digest",
+            "must be the first 12 to 64 hexadecimal digits of the model's digest",
+            id="digest",
+        ),
+        pytest.param(
+            {"models": [SERVED | {"headers": {"X-Api-Key": "sk-123"}}]},
+            "  headers:",
+            "models[0].headers",
+            r"the header X-Api-Key may hold a secret: write it as \$\{VARIABLE\}, set where the worker runs$",
+            id="a secret in a header",
+        ),
+        pytest.param(
+            {"models": [SERVED | {"headers": {"X-Title": "${BOTHWAYS_DATABASE_URL}"}}]},
+            "  headers:",
+            "models[0].headers",
+            "must not be one of Bothways' own variables$",
+            id="our own secret in a header",
+        ),
+        pytest.param(
+            {"models": [SERVED | {"headers": ["X-Title"]}]},
+            "  headers:",
+            "models[0].headers",
+            "must be a mapping of header names to values$",
+            id="headers as a list",
+        ),
+        pytest.param(
+            {"models": [SERVED | {"pools": []}]}, "  pools:", "models[0].pools", "at least (1|one)", id="no pools"
+        ),
+        pytest.param(
+            {"models": [SERVED], "formats": [CLOSED | {"constrain": True}]},
+            "- name: small",
+            "models[0]",
+            "formats.0. constrains the answers: add constrains_by",
+            id="a limit that the server cannot be told",
+        ),
+        pytest.param(
+            {"formats": [CLOSED | {"sampling": {"logprobs": 21}}]},
+            "    logprobs:",
+            "formats[0].sampling.logprobs",
+            "less than or equal to 20; found '21'",
+            id="logprobs",
+        ),
         pytest.param({"description": "a\0b"}, "description:", "description", "NUL", id="NUL"),
         pytest.param(
             {"models": [SERVED | {"model": "smol\0"}]}, "  model:", "models[0].model", "NUL", id="NUL in a model's name"
