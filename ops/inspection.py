@@ -24,7 +24,8 @@ _ATTEMPTS = text("""
            attempt.outcome, attempt.completion, attempt.completion_length, attempt.thinking, attempt.finish_reason,
            attempt.tokens_in, attempt.tokens_out, attempt.tokens_cached, attempt.answer, attempt.tier, attempt.reason,
            attempt.reading, attempt.reading_version, attempt.error_kind, attempt.error_message, attempt.worker,
-           prompt.text AS prompt, deployment.model AS answered_by, deployment.endpoint, deployment.server_version
+           attempt.pool, attempt.logprobs, prompt.text AS prompt, deployment.model AS answered_by, deployment.endpoint,
+           deployment.server_version, deployment.digest, deployment.quantisation
     FROM attempt LEFT JOIN prompt ON prompt.digest = attempt.prompt
     LEFT JOIN deployment ON deployment.id = attempt.deployment
     WHERE attempt.job = ANY(:jobs) ORDER BY attempt.job, attempt.claim, attempt.started_at
@@ -67,6 +68,10 @@ class AttemptSeen:
     answered_by: str | None
     endpoint: str | None
     server_version: str | None
+    digest: str | None
+    quantisation: str | None
+    pool: str | None
+    logprobs: dict[str, float] | None
     worker: str
 
 

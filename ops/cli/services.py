@@ -25,17 +25,18 @@ def up(slots: Slots = 4) -> None:
     """Run the embedded stack in the foreground: Postgres, Valkey, a small model, workers, dispatcher. Ctrl-C stops it.
 
     State is kept in .bothways, or in the folder that BOTHWAYS_STATE names. Where Flower is installed, it shows the
-    bundles in a browser: read-only, with a password.
+    bundles in a browser: read-only, with a password. Where an Ollama server answers (BOTHWAYS_OLLAMA_URL, by default on
+    this machine), a worker serves its models too. Keys are read from the variables that study and pools file name.
 
     \b
     bothways up
     bothways up --slots 8
     """
-    from ops.cli.stack import embedded_stack, monitor
+    from ops.cli.stack import UP, embedded_stack, monitor
     from producer.dispatch import Dispatcher
 
     stopping = _stop_on_signals()
-    with embedded_stack(state_folder(), slots=slots, providers=("openai", "gemini", "simulated")) as (stack, connected):
+    with embedded_stack(state_folder(), slots=slots, providers=UP) as (stack, connected):
         dispatcher = Dispatcher(connected.engine, connected.celery(), connected.broker())
         dispatching = threading.Thread(target=dispatcher.run, args=(stopping,), daemon=True)
         dispatching.start()

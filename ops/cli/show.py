@@ -1,5 +1,6 @@
 """How one item looks: both orders side by side, from the prompt as sent to what was read and why."""
 
+import math
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
@@ -14,6 +15,7 @@ from ops.cli.terminal import visible
 from ops.inspection import AttemptSeen, JobSeen
 
 SIDE_BY_SIDE = 2
+SHOWN_OF_DIGEST = 12
 
 
 def render_item(jobs: Iterable[JobSeen]) -> RenderableType:
@@ -74,6 +76,7 @@ def _attempt(job: JobSeen, number: int, attempt: AttemptSeen) -> list[Text]:
         _text(_how_read(job, attempt)),
         _text(f"{started}, {attempt.latency_ms} ms, seed {attempt.seed}, finish {attempt.finish_reason or 'unknown'}"),
         _text(_tokens(attempt)),
+        *([_text(_candidates(attempt.logprobs))] if attempt.logprobs else []),
         _text(f"answered by {_deployment(attempt)}; worker {attempt.worker}"),
     ]
     return [line for line in lines if line.plain]
@@ -103,6 +106,18 @@ def _tokens(attempt: AttemptSeen) -> str:
     return "tokens: " + ", ".join(f"{'unknown' if count is None else count} {what}" for what, count in counts.items())
 
 
+def _candidates(logprobs: dict[str, float]) -> str:
+    """The first token's candidates by their probabilities, the likeliest first."""
+    likeliest = sorted(logprobs.items(), key=lambda candidate: -candidate[1])
+    return "first token: " + ", ".join(f"{token!r} {math.exp(logprob):.3f}" for token, logprob in likeliest)
+
+
 def _deployment(attempt: AttemptSeen) -> str:
-    known: dict[str, Any] = {"at": attempt.endpoint, "version": attempt.server_version}
+    known: dict[str, Any] = {
+        "at": attempt.endpoint,
+        "version": attempt.server_version,
+        "digest": attempt.digest and attempt.digest[:SHOWN_OF_DIGEST],
+        "quantised as": attempt.quantisation,
+        "through pool": attempt.pool,
+    }
     return " ".join([attempt.answered_by or "nobody", *(f"{name} {value}" for name, value in known.items() if value)])

@@ -16,14 +16,20 @@ from ops.cli.terminal import err, visible
 from ops.local.stack import LocalStack
 from ops.monitoring.flower import USER, password_path, start_flower
 from ops.schema import migrate
+from ops.waiting import SHOWN
+from worker.providers.base import ProviderError
+from worker.providers.ollama_host import OllamaHost
+from worker.settings import GPU_HOST
 
 WORKER_GRACE_S = 20
+UP = ("openai", "gemini", "simulated", GPU_HOST)
 
 
 @contextmanager
 def embedded_stack(state: Path, *, slots: int, providers: tuple[str, ...]) -> Iterator[tuple[LocalStack, Connected]]:
     """Start the engines, bring the schema up to date, start one worker a provider; stop everything at the end.
 
+    An Ollama server is somebody else's: it gets a worker if it is there.
     What ends by itself meanwhile is started again; when that is in vain the block is left with a StackError.
     """
     with LocalStack(state) as stack:
@@ -31,7 +37,8 @@ def embedded_stack(state: Path, *, slots: int, providers: tuple[str, ...]) -> It
         connected = connect(_settings_of(stack))
         migrate(connected.engine)
         for provider in providers:
-            _spawn_worker(stack, provider, slots)
+            if provider != GPU_HOST or _host_answers(connected.settings):
+                _spawn_worker(stack, provider, slots)
         try:
             with _kept(stack):
                 yield stack, connected
@@ -99,6 +106,19 @@ def _environment(stack: LocalStack) -> dict[str, str]:
         "BOTHWAYS_BROKER_URL": addresses.broker_url,
         "BOTHWAYS_EMBEDDED_URL": addresses.embedded_url,
     }
+
+
+def _host_answers(settings: Settings) -> bool:
+    """Whether an Ollama server is where the settings say."""
+    host = OllamaHost(settings.ollama_url)
+    try:
+        models = host.tags()
+    except ProviderError:
+        return False
+    finally:
+        host.close()
+    err.print(visible(f"Ollama at {host.label} serves {len(models)} models: {', '.join(sorted(models)[:SHOWN])}"))
+    return True
 
 
 def _spawn_worker(stack: LocalStack, provider: str, slots: int) -> None:

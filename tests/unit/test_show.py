@@ -42,6 +42,10 @@ def attempt(number: int = 1, **changes: Any) -> AttemptSeen:  # noqa: ANN401
         "answered_by": "tiny-7b",
         "endpoint": "http://127.0.0.1:8000/v1",
         "server_version": "v1.2",
+        "digest": None,
+        "quantisation": None,
+        "pool": None,
+        "logprobs": None,
         "worker": "w1",
     }
     return AttemptSeen(**(values | changes))
@@ -252,6 +256,8 @@ PLACES: dict[str, JobSeen] = {
     "finish reason": job(attempt(finish_reason=HOSTILE)),
     "who answered": job(attempt(answered_by=HOSTILE)),
     "server version": job(attempt(server_version=HOSTILE)),
+    "quantisation": job(attempt(quantisation=HOSTILE)),
+    "first token": job(attempt(logprobs={HOSTILE: -0.1})),
     "error message": job(fault(error_message=HOSTILE), state="failed", answer=None),
     "item id": job(attempt(), source_id=HOSTILE),
     "cluster": job(attempt(), cluster=HOSTILE),
@@ -283,3 +289,13 @@ def test_a_narrow_page_breaks_long_text_and_loses_nothing_of_it() -> None:
     left = "".join(line.split("│")[1].strip() for line in text.splitlines() if "│" in line)
     assert long in left
     assert {len(line) for line in text.splitlines() if "│" in line} == {80}
+
+
+def test_who_answered_is_told_down_to_the_weights_and_the_quota() -> None:
+    text = shown(job(attempt(digest="0123456789abcdef" * 4, quantisation="Q4_K_M", pool="first-project")), width=400)
+
+    assert "digest 0123456789ab quantised as Q4_K_M through pool first-project" in " ".join(text.split())
+
+
+def test_the_first_token_s_candidates_are_told_as_probabilities_the_likeliest_first() -> None:
+    assert "first token: 'A' 0.500, 'B' 0.250" in shown(job(attempt(logprobs={"B": -1.3863, "A": -0.6931})))
