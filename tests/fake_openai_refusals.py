@@ -72,7 +72,7 @@ REFUSALS: Mapping[str, Refusal] = {
     "429-billing-limit": _refusal(429, error("Hard limit.", code="billing_hard_limit_reached"), Retry_After="1"),
     "429-quota-and-billing": _refusal(429, "Quota exceeded: see your billing details."),
     "429-rpd": _refusal(429, f"{_LIMIT} requests per day (RPD): Limit 200, Used 200. Please try again in 7m12s."),
-    "429-tpd": _refusal(429, f"{_LIMIT} tokens per day (TPD): Limit 9, Used 9.", Retry_After="5"),
+    "429-tpd": _refusal(429, f"{_LIMIT} tokens per day (TPD): Limit 9, Used 9."),
     "429-free-per-day": _refusal(429, error("Rate limit exceeded: free-models-per-day.", code=429)),
     "500": _refusal(500, "The server had an error."),
     "500-cuda-vllm": _vllm("CUDA out of memory. Tried to allocate 2.00 GiB.", status=500),

@@ -107,12 +107,14 @@ class PlainView:
     def show(self, looks: Sequence[tuple[Progress, Pace]], *, last: bool = False) -> None:
         """Print the lines if the last ones are old enough; what stands still until somebody looks is told at once."""
         now = monotonic()
+        first = self._printed_at is None
         due = last or self._printed_at is None or now - self._printed_at >= PLAIN_EVERY_S
         self._printed_at = now if due else self._printed_at
         for progress, pace in looks:
             self._tell(progress, stopped_reasons(progress))
             if due:
-                self._tell(progress, held_reasons(progress))
+                # What has just begun waits for a dispatcher and for workers, and in a moment it does not.
+                self._tell(progress, [] if first and not last else held_reasons(progress))
                 self._console.print(summary(progress, pace))
 
     def _tell(self, progress: Progress, reasons: Sequence[str]) -> None:
@@ -132,11 +134,10 @@ def open_view(console: Console) -> View:
 def summary(progress: Progress, pace: Pace) -> str:
     """The state in one line; why what waits does so is told apart."""
     counts = ", ".join(f"{progress.count(state):,} {state}" for state in _OUTCOMES)
-    held = len(held_reasons(progress))
-    waiting = f"; waiting for {held} reason{'s' if held > 1 else ''} told above" if held else ""
-    speed = _speed(progress, pace)
-    jobs = f"{progress.finished:,} of {progress.planned:,} jobs ({counts})"
-    return visible(f"{progress.study}: {jobs}; {speed}{waiting}")
+    held = sum(cell.planned - cell.finished for cell in progress.cells if progress.why_held(cell))
+    waiting = f"; {held:,} wait" if held else ""
+    jobs = f"{progress.finished:,} of {progress.planned:,} jobs ({counts}{waiting})"
+    return visible(f"{progress.study}: {jobs}; {_speed(progress, pace)}")
 
 
 def held_reasons(progress: Progress) -> list[str]:

@@ -276,9 +276,9 @@ def test_the_status_of_a_study_is_shown_and_told_to_programs(
     assert (study["planned"], study["finished"], study["unplanned"], study["done"]) == (7, 3, 1, False)
     (cell,) = study["cells"]
     assert (cell["model"], cell["dataset"], cell["jobs"]) == ("sim", "capitals", {"answered": 3, "pending": 4})
-    assert study["waiting"] == [
-        {"queue": "simulated.sim", "stopped": None, "served": False, "activity": "active", "for_parents": False},
-    ]
+    (waiting,) = study["waiting"]
+    assert (waiting["queue"], waiting["stopped"], waiting["served"]) == ("simulated.sim", None, False)
+    assert (waiting["activity"], waiting["for_parents"], waiting["rests"]) == ("active", False, None)
 
 
 def test_a_database_without_a_study_has_an_empty_status(bothways: Bothways) -> None:
@@ -335,7 +335,7 @@ def test_a_server_that_cannot_be_asked_from_here_is_only_mentioned(
     done = bothways("run", write_study(tmp_path, models=models))
 
     assert done.returncode == 0
-    assert "note: small could not be asked from here which models it serves" in done.stderr
+    assert "note: small: could not be asked from here which models it serves" in done.stderr
     assert counts(engine)["job"] == 8
 
 

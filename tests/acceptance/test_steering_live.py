@@ -166,6 +166,7 @@ def test_what_only_a_paused_model_has_left_to_do_ends_the_waiting(stage: Stage) 
         "state": "paused",
         "study_state": "active",
         "still_held": ["second"],
+        "accepted": [],
     }
     assert waiting.process.returncode == Exit.STUCK, waiting.said
     assert "simulated.second is paused" in waiting.said
@@ -219,7 +220,7 @@ def test_watching_into_a_pipe_prints_plain_lines_and_ends_when_the_study_is_done
     assert code == 0
     assert "\x1b" not in text
     assert {line.split(":")[0] for line in text.splitlines()} == {"trial"}
-    assert "no worker serves simulated.sim" in text.splitlines()[0]
+    assert "0 failed; 32 wait)" in text.splitlines()[0]
     assert text.splitlines()[-1] == "trial: 32 of 32 jobs (32 answered, 0 invalid, 0 refused, 0 failed); done"
     assert stage.states() == {"answered": 32}
 

@@ -136,7 +136,7 @@ def test_sampling_that_the_study_leaves_open_is_not_sent(server: FakeOpenAI) -> 
         pytest.param("429-unpaid", MisconfiguredError, "current quota", id="429 for want of money"),
         pytest.param("429-billing-limit", MisconfiguredError, "Hard limit", id="429 at a limit of spending"),
         pytest.param("429-quota-and-billing", MisconfiguredError, "billing", id="429 with billing"),
-        pytest.param("429-rpd", ExhaustedError, "requests per day", id="429 for the day's requests"),
+        pytest.param("429-rpd", ThrottledError, "requests per day", id="429 for a rolling day's requests"),
         pytest.param("429-tpd", ExhaustedError, "tokens per day", id="429 for the day's tokens"),
         pytest.param("429-free-per-day", ExhaustedError, "per-day", id="429 for the day's free requests"),
         pytest.param("500", TransientError, "The server had an error", id="500"),

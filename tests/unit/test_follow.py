@@ -231,7 +231,6 @@ def test_what_keeps_a_dispatcher_from_its_work_is_shown() -> None:
 
     assert f"waiting: {fault}" in shown(found, Pace())
     assert held_reasons(found) == [fault]
-    assert "1 reason told above" in summary(found, Pace())
     assert waiting_lines(replace(progress(answered=4), dispatch_fault=fault)) == []
 
 

@@ -1,6 +1,7 @@
 """How progress is shown while it moves: plain lines for logs, a pace and a time left for every model and dataset."""
 
 import unicodedata
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -176,3 +177,32 @@ def test_a_line_number_between_colons_is_no_picture(console: Console) -> None:
         console.print("study.yaml:100: repeats: must be a number", markup=False)
 
     assert capture.get() == "study.yaml:100: repeats: must be a number\n"
+
+
+def plain(*looks: Progress, last: bool = False) -> list[str]:
+    """The lines that a log gets, one look after the other, all of them at once."""
+    console = Console(width=200, file=StringIO(), highlight=False, soft_wrap=True)
+    plain_view = PlainView(console)
+    with console.capture() as capture:
+        for number, look in enumerate(looks, start=1):
+            plain_view.show([(look, Pace())], last=last and number == len(looks))
+    return capture.get().splitlines()
+
+
+def test_what_was_stopped_is_told_at_once_and_once() -> None:
+    going, stopped = progress(), progress(stopped="HTTP 401: wrong key")
+
+    lines = plain(going, stopped, stopped)
+
+    told = [line for line in lines if "wrong key" in line]
+    assert told == [
+        f"trial: waiting: openai.{name} was stopped: HTTP 401: wrong key" for name in ("fast", "idle", "slow")
+    ]
+
+
+def test_what_waits_for_a_worker_that_is_just_starting_is_not_told_at_the_first_look() -> None:
+    found = progress()
+    found = replace(found, waiting=tuple(replace(waiting, served=False) for waiting in found.waiting))
+
+    assert [line for line in plain(found) if "no worker" in line] == []
+    assert len([line for line in plain(found, found, last=True) if "no worker" in line]) == 3

@@ -142,9 +142,10 @@ def _too_much(refusal: _Refusal) -> ProviderError:
     """Whether somebody must pay, tomorrow must come, or a pause is enough."""
     if refusal.shows(*_UNPAID):
         return MisconfiguredError(refusal.message, credential=True)
-    if _OF_THE_DAY.search(refusal.signs):
-        return ExhaustedError(refusal.message)
     wait_s = named_wait(refusal.headers, refusal.said, now=datetime.now(UTC))
+    # Days of these servers roll: what was spent comes back bit by bit, and who says when is believed.
+    if wait_s is None and _OF_THE_DAY.search(refusal.signs):
+        return ExhaustedError(refusal.message)
     # Some servers speak of quota and billing at every limit: who also names a wait only means a pause.
     if wait_s is None and refusal.shows("quota") and refusal.shows("billing"):
         return MisconfiguredError(refusal.message, credential=True)
