@@ -47,6 +47,9 @@ def create_celery(broker_url: str) -> Celery:
         accept_content=["json"],
         task_default_queue=IDLE_QUEUE,
         worker_prefetch_multiplier=1,
+        # What a worker holds is bounded by its number of requests in hand, not by what came over one connection: after
+        # the broker was away that would begin again at nothing, while the requests of before are still being worked at.
+        worker_disable_prefetch=True,
         worker_disable_rate_limits=True,
         worker_eta_task_limit=100,
         worker_hijack_root_logger=False,

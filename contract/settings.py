@@ -40,7 +40,8 @@ class Settings(BaseSettings):
     """Addresses, from BOTHWAYS_* variables or from the embedded stack that runs on this state folder.
 
     `lease_margin_s`: how long after its time a worker's call is taken for lost. `ollama_url`: the Ollama server beside
-    the worker of a GPU host. `pools`: the file that names the quotas.
+    the worker of a GPU host. `pools`: the file that names the quotas. `patience`: a factor on how long a worker leaves
+    alone what failed, holds a model, and trusts what it saw of its host; smaller for trials of just that.
     """
 
     model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore", frozen=True)
@@ -52,6 +53,7 @@ class Settings(BaseSettings):
     lease_margin_s: Annotated[float, Field(ge=1)] = 30.0
     ollama_url: Annotated[str, AfterValidator(usable_address), AfterValidator(_with_port)] = "http://127.0.0.1:11434"
     pools: Path | None = None
+    patience: Annotated[float, Field(gt=0, le=1)] = 1.0
 
     @property
     def pools_file(self) -> Path | None:

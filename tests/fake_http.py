@@ -6,7 +6,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
@@ -35,6 +35,23 @@ class FakeServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), handler)
         self.received: list[Received] = []
         self.closing = threading.Event()
+        self._connections: set[Any] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        """Remember who is connected."""
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401
+        """Forget them."""
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """End all connections, as a server that is stopped does."""
+        for connection in list(self._connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         """Report a fault of ours; a client that breaks off is none."""
@@ -61,6 +78,7 @@ def serving(server: Server) -> Iterator[Server]:
         finally:
             server.closing.set()
             server.shutdown()
+            server.hang_up()
             thread.join()
 
 

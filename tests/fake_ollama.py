@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from tests.fake_http import FakeHandler, FakeServer, serve, serving
@@ -25,12 +26,23 @@ CANDIDATES = (("A", -0.1), ("B", -2.5), (" A", -4.0), ("The", -5.5), ("a", -7.0)
 """What the first token of every answer might have been; those of its thoughts are spelt with a star."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A question that was dealt with: its model's tag, the prompt, and from when to when, in monotonic seconds."""
+
+    tag: str
+    prompt: str
+    start: float
+    end: float
+
+
 class FakeOllama(FakeServer):
     """The server and its one loaded model.
 
     May be set at any time: `tags` with their digests, the `answer` to a prompt, the number of slots (`parallel`), the
-    seconds that an answer (`generation_s`) and a load (`load_s`) take, `size` and `size_vram` of a model in bytes, and
-    the behaviour that every request meets whatever its model (`behaves`). `loads` has the tag of every load.
+    seconds that an answer (`generation_s`), a load (`load_s`) and the list of tags (`tags_s`) take, `size` and
+    `size_vram` of a model in bytes, and the behaviour that every request (`behaves`), or every one that needs a model
+    (`runs`), meets whatever its model. `loads` has the tag of every load, `calls` all questions.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -39,9 +51,11 @@ class FakeOllama(FakeServer):
         self.answer: Callable[[str], str] = lambda _: "A"
         self.parallel = 1
         self.generation_s = 0.0
-        self.load_s = 0.0
+        self.load_s = self.tags_s = 0.0
         self.size = self.size_vram = 5_000_000_000
         self.behaves: str | None = None
+        self.runs: str | None = None
+        self.calls: list[Call] = []
         self.loads: list[str] = []
         self.loaded: tuple[str, int, bool] | None = None
         self._turn = threading.Condition()
@@ -115,6 +129,7 @@ def digest(text: str) -> str:
 
 
 def _lists_tags(handler: _Handler) -> None:
+    handler.server.closing.wait(handler.server.tags_s)
     models = [
         {"name": tag, "model": tag, "modified_at": "2026-11-01T00:00:00Z", "size": handler.server.size}
         | {"digest": weights, "details": DETAILS}
@@ -148,8 +163,15 @@ def _chats(handler: _Handler) -> None:
     name = model.split(":")[0]
     if whole_tag(model) not in handler.server.tags:
         handler.say(404, {"error": f"model '{model}' not found"})
-    elif handler.body["messages"] or name in FAILS_TO_LOAD:
+    elif handler.server.runs is not None:
+        BEHAVIOURS[handler.server.runs](handler)
+    elif handler.body["messages"]:
+        start = time.monotonic()
         BEHAVIOURS.get(name, _generates())(handler)
+        call = Call(tag=whole_tag(model), prompt=_prompt(handler), start=start, end=time.monotonic())
+        handler.server.calls.append(call)
+    elif name in FAILS_TO_LOAD:
+        BEHAVIOURS[name](handler)
     else:
         with handler.server.use(handler.body):
             handler.say(200, part(model=model, done=True, done_reason="load"))
@@ -177,9 +199,13 @@ def _generates(*, thoughts: tuple[str, ...] = (), done_reason: str = "stop", hee
     return behave
 
 
+def _prompt(handler: _Handler) -> str:
+    return str(handler.body["messages"][-1]["content"])
+
+
 def _text(handler: _Handler, *, heeds_format: bool) -> str:
     """The answer; where it is limited, as JSON, and the first of those allowed unless it is one of them."""
-    text = handler.server.answer(handler.body["messages"][-1]["content"])
+    text = handler.server.answer(_prompt(handler))
     if not heeds_format or "format" not in handler.body:
         return text
     allowed = handler.body["format"]["enum"]

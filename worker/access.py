@@ -10,7 +10,7 @@ from contract.conditions import Rules, queue_for
 from contract.models import SimulatedModel, pools_of
 from worker.ask import Asked, Prepared, ask_once, by_another
 from worker.contact_store import ContactStore
-from worker.contacts import Called, Contacts
+from worker.contacts import Contacts
 from worker.openings import Opener, Providers
 from worker.pins import Stopped
 from worker.pools import Denied, Gate, Permit, estimate_tokens
@@ -25,7 +25,7 @@ from worker.providers.base import (
     ThrottledError,
     TransientError,
 )
-from worker.records import ClaimedJob, Deployment
+from worker.records import Called, ClaimedJob, Deployment
 from worker.rest import LONGEST_REST_S, Rests
 from worker.retry import THROTTLED_WAIT_S, Tally
 
@@ -65,8 +65,9 @@ class Access:
         gate: Gate | None,
         stopping: threading.Event,
         most_slots: int = 1,
+        patience: float = 1.0,
     ) -> None:
-        self.rests = Rests()
+        self.rests = Rests(patience=patience)
         self._providers = Providers(open_provider, {} if gate is None else gate.pools)
         self.contacts = Contacts(
             store,
@@ -75,6 +76,7 @@ class Access:
             call=self._call,
             deployment_id=deployment_id,
             most_slots=most_slots,
+            patience=patience,
         )
         self._gate = gate
         self._stopping = stopping

@@ -18,8 +18,7 @@ from contract.broker import IDLE_QUEUE, create_celery
 from contract.database import open_engine
 from contract.pools import read_pools
 from contract.settings import Settings
-from worker.contact_store import ContactStore
-from worker.contacts import Contacts
+from worker.contact_store import TRIED_AGAIN_AFTER_S, ContactStore
 from worker.evaluate import Evaluator
 from worker.pools import Gate
 from worker.providers import open_provider
@@ -29,7 +28,7 @@ from worker.store import JobStore, look_up_by_key
 from worker.tasks import register
 
 if TYPE_CHECKING:
-    from worker.providers.ollama_host import OllamaHost
+    from worker.hosts import Stock
 
 MOST_CONNECTIONS = 8
 """Enough for any number of slots: a connection is held for milliseconds, never while a model is thinking."""
@@ -49,23 +48,8 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
     connections = min(options.slots, MOST_CONNECTIONS) + 1
     engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False, autocommit=True)
     look_up_by_key(engine)
-    stopping = threading.Event()
-    host = _host(settings) if GPU_HOST in options.providers else None
-    contacts = ContactStore(engine, worker=name)
-    evaluator = Evaluator(
-        JobStore(
-            engine,
-            worker=name,
-            lease_margin_s=settings.lease_margin_s,
-            autocommit=True,
-            endpoint=None if host is None else host.label,
-        ),
-        lambda model, pool: open_provider(model, settings, pool),
-        contacts=contacts,
-        gate=_gate(settings, contacts),
-        stopping=stopping,
-        slots=options.slots,
-    )
+    stock = _stock(settings) if GPU_HOST in options.providers else None
+    evaluator = _evaluator(engine, settings, options, name, endpoint="" if stock is None else stock.label)
     registry = Registry(
         engine=engine,
         worker=name,
@@ -74,9 +58,10 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
         version=version("bothways"),
         pace=evaluator.pace,
         access=evaluator.access,
-        chooser=AnyQueue() if host is None else _gpu_host(engine, host, evaluator, name),
+        chooser=AnyQueue() if stock is None else _gpu_host(engine, stock, evaluator, name, settings),
     )
-    try_again = (evaluator.access.contacts, options.providers, registry.chooser.station.endpoint or "", stopping)
+    endpoint = registry.chooser.station.endpoint or ""
+    try_again = (evaluator, options.providers, endpoint, settings.patience)
     threading.Thread(target=_try_again, args=try_again, daemon=True).start()
     app = create_celery(settings.broker_url.get_secret_value())
     register(app, evaluator)
@@ -84,7 +69,7 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
 
     @worker_shutting_down.connect(weak=False)
     def leave(**_: Any) -> None:  # noqa: ANN401 - Celery's signal arguments
-        stopping.set()
+        evaluator.stopping.set()
         threading.Thread(target=_leave_in_time, args=(evaluator, registry, options.grace_s), daemon=True).start()
 
     return _serve(app, options, name, registry)
@@ -112,17 +97,38 @@ def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -
     return int(worker.exitcode or 0)
 
 
-def _host(settings: Settings) -> "OllamaHost":
-    """The Ollama server beside this worker. Its library is loaded where one is served."""
+def _evaluator(engine: Engine, settings: Settings, options: WorkerOptions, worker: str, *, endpoint: str) -> Evaluator:
+    contacts = ContactStore(engine, worker=worker)
+    store = JobStore(
+        engine, worker=worker, lease_margin_s=settings.lease_margin_s, autocommit=True, endpoint=endpoint or None
+    )
+    return Evaluator(
+        store,
+        lambda model, pool: open_provider(model, settings, pool),
+        contacts=contacts,
+        gate=_gate(settings, contacts),
+        stopping=threading.Event(),
+        slots=options.slots,
+        patience=settings.patience,
+    )
+
+
+def _stock(settings: Settings) -> "Stock":
+    """What the Ollama server beside this worker has. Its library is loaded where one is served."""
+    from worker.hosts import Stock
     from worker.providers.ollama_host import OllamaHost
 
-    return OllamaHost(settings.ollama_url)
+    return Stock(OllamaHost(settings.ollama_url), patience=settings.patience)
 
 
-def _gpu_host(engine: Engine, host: "OllamaHost", evaluator: Evaluator, worker: str) -> Chooser:
+def _gpu_host(engine: Engine, stock: "Stock", evaluator: Evaluator, worker: str, settings: Settings) -> Chooser:
     from worker.hosts import GpuHost
 
-    return GpuHost(engine, host, evaluator.access.contacts, evaluator.holds, worker=worker)
+    threading.Thread(target=stock.keep_looking, args=(evaluator.stopping,), daemon=True).start()
+    contacts, patience = evaluator.access.contacts, settings.patience
+    host = GpuHost(engine, stock, contacts, evaluator.holds, worker=worker, patience=patience)
+    evaluator.serves = host.serves
+    return host
 
 
 def _gate(settings: Settings, contacts: ContactStore) -> Gate | None:
@@ -138,11 +144,11 @@ def _gate(settings: Settings, contacts: ContactStore) -> Gate | None:
     return Gate(broker, read_pools(settings.pools_file), lambda pool, since: contacts.used(pool.name, since))
 
 
-def _try_again(contacts: Contacts, providers: tuple[str, ...], endpoint: str, stopping: threading.Event) -> None:
+def _try_again(evaluator: Evaluator, providers: tuple[str, ...], endpoint: str, patience: float) -> None:
     """Look now and then whether what was stopped may be asked again."""
-    while not stopping.wait(TRY_AGAIN_EVERY_S):
+    while not evaluator.stopping.wait(patience * TRY_AGAIN_EVERY_S):
         try:
-            contacts.try_again(providers, endpoint)
+            evaluator.access.contacts.try_again(providers, endpoint, after_s=patience * TRIED_AGAIN_AFTER_S)
         except Exception as error:  # noqa: BLE001 - this thread lives as long as the worker
             log.warning("stops could not be looked at: %s", type(error).__name__)
 

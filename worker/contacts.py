@@ -13,11 +13,12 @@ from contract.models import OllamaModel, SimulatedModel
 from contract.storable import storable
 from worker.ask import deployment_of
 from worker.contact import canary_request, contact_digest, rerouted, spoilt, unfit
-from worker.contact_store import MET_FOR_S, TRIED_AGAIN_AFTER_S, ContactStore
+from worker.contact_store import MET_FOR_S, TRIED_AGAIN_AFTER_S, ContactStore, StoppedQueue
 from worker.persist import persistently
 from worker.pins import Pins, Stopped
 from worker.providers.base import (
     Description,
+    HostError,
     Loads,
     MisconfiguredError,
     Provider,
@@ -27,7 +28,7 @@ from worker.providers.base import (
     TooLongError,
     Warmth,
 )
-from worker.records import Canary, Deployment
+from worker.records import Called, Canary, Deployment
 from worker.rest import Rests
 
 DESCRIBED_AGAIN_AFTER_S = 60.0
@@ -35,14 +36,6 @@ DESCRIBED_AGAIN_AFTER_S = 60.0
 
 _VERDICTS = (MisconfiguredError, RejectedError, TooLongError)
 """Errors that every further call would end with too: the canary asks what each job asks."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Called:
-    """What a first-contact call came to, and the pool that it went through."""
-
-    outcome: Completion | ProviderError
-    pool: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +61,7 @@ class Contacts:
         call: Callable[[Rules, Request], Called | None],
         deployment_id: Callable[[Deployment], int],
         most_slots: int = 1,
+        patience: float = 1.0,
     ) -> None:
         self._store = store
         self.pins = Pins(store)
@@ -76,6 +70,7 @@ class Contacts:
         self._call = call
         self._deployment_id = deployment_id
         self._most_slots = most_slots
+        self._described_again_after_s = patience * DESCRIBED_AGAIN_AFTER_S
         self.warmth: dict[str, Warmth] = {}
         self._met: dict[int, _Met] = {}
         self._known: set[tuple[int, str, str]] = set()
@@ -107,7 +102,7 @@ class Contacts:
             except MisconfiguredError as error:
                 stopped = Stopped(reason=str(error))
             except ProviderError as error:
-                self._rests.put_off(queue, str(error))
+                self._put_off(queue, error)
                 return None
             if stopped is not None:
                 self.stop(study, queue, rules, stopped)
@@ -115,14 +110,16 @@ class Contacts:
             if self._rests.of(queue) is not None:
                 return None
             self._doubted.discard(queue)
-            lasts_s = DESCRIBED_AGAIN_AFTER_S if isinstance(rules.model, OllamaModel) else MET_FOR_S
+            lasts_s = self._described_again_after_s if isinstance(rules.model, OllamaModel) else MET_FOR_S
             self._met[id(rules)] = _Met(rules=rules, description=description, until=time.monotonic() + lasts_s)
             return description
 
     def forget(self, queue: str) -> None:
         """The host goes over to `queue`: its model must be loaded, and looked at again."""
         self.warmth.pop(queue, None)
-        self._met = {key: met for key, met in self._met.items() if queue_for(met.rules.model) != queue}
+        for key, met in list(self._met.items()):
+            if queue_for(met.rules.model) == queue:
+                self._met.pop(key, None)
 
     def doubt(self, queue: str) -> None:
         """Too much went wrong: before its jobs are asked again, the model is loaded and a canary must pass."""
@@ -140,12 +137,30 @@ class Contacts:
         """Look whether stops have lost their reason, and clear those."""
         for stop in persistently(lambda: self._store.to_try_again(providers, endpoint, after_s=after_s)):
             try:
-                description = self._provider(stop.rules).describe()
-                still = self._look(stop.study, stop.queue, stop.rules, description, again=True)
+                gone = self._has_gone(stop)
             except ProviderError:
                 continue
-            if still is None and self._rests.of(stop.queue) is None:
+            if gone:
                 persistently(lambda stop=stop: self._store.clear(stop))  # type: ignore[misc]
+
+    def _has_gone(self, stop: StoppedQueue) -> bool:
+        """Whether the reason of a stop has gone. Raises ProviderError."""
+        rules, description = stop.rules, self._provider(stop.rules).describe()
+        if not isinstance(rules.model, OllamaModel):
+            still = self._look(stop.study, stop.queue, rules, description, again=True)
+            return still is None and self._rests.of(stop.queue) is None
+        # To load the model now would push out the one that the host serves: a call is made when its turn has come.
+        if unfit(rules, description) or self.pins.refuse(stop.study, stop.queue, description.digest):
+            return False
+        self._doubted.add(stop.queue)
+        return True
+
+    def _put_off(self, queue: str, error: ProviderError) -> None:
+        """Leave a queue alone because its first contact failed; for long, where the host cannot run the model."""
+        host = isinstance(error, HostError)
+        lasting = isinstance(error, HostError) and error.lasting
+        if not (host and self._rests.fault(queue, str(error), host=True, lasting=lasting)):
+            self._rests.put_off(queue, str(error))
 
     def _look(self, study: int, queue: str, rules: Rules, description: Description, *, again: bool) -> Stopped | None:
         """Why nothing must be asked; None if something may be, or if the queue rests now.

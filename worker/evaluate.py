@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.exc import DataError, IntegrityError
@@ -13,6 +13,7 @@ from worker.access import Access, Entry
 from worker.ask import Asked, Prepared, cannot_ask, prepare, without_details
 from worker.company import Company
 from worker.contact_store import ContactStore
+from worker.hands import Hands
 from worker.openings import Opener
 from worker.pace import Pace
 from worker.persist import persistently
@@ -22,24 +23,12 @@ from worker.retry import AskAgain, Decision, Done, Dropped, Tally, asking_policy
 from worker.store import JobStore
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hands:
-    """What is in the hands of one process, so that it can be given back at the end of the grace."""
-
-    jobs: dict[int, ClaimedJob]
-
-    def take(self, jobs: Sequence[ClaimedJob]) -> None:
-        """Remember that `jobs` are held."""
-        self.jobs.update({job.id: job for job in jobs})
-
-    def drop(self, jobs: Sequence[ClaimedJob]) -> None:
-        """Forget them: finished or given back."""
-        for job in jobs:
-            self.jobs.pop(job.id, None)
-
-
 class Evaluator:
-    """Evaluates bundles with one store and one provider a model, shared by all threads of a process."""
+    """Evaluates bundles with one store and one provider a model, shared by all threads of a process.
+
+    `serves` says whether a queue is served now, all are if nothing else is set: a bundle of another one, which came too
+    late, goes back untouched. `patience` is a factor on how long what failed is left alone.
+    """
 
     def __init__(
         self,
@@ -50,6 +39,7 @@ class Evaluator:
         gate: Gate | None = None,
         stopping: threading.Event,
         slots: int = 1,
+        patience: float = 1.0,
     ) -> None:
         self.store = store
         self.stopping = stopping
@@ -57,9 +47,16 @@ class Evaluator:
         self.pace = Pace()
         self.policy = asking_policy(self._sleep)
         self.access = Access(
-            contacts, open_provider, deployment_id=store.deployment_id, gate=gate, stopping=stopping, most_slots=slots
+            contacts,
+            open_provider,
+            deployment_id=store.deployment_id,
+            gate=gate,
+            stopping=stopping,
+            most_slots=slots,
+            patience=patience,
         )
-        self._hands = Hands(jobs={})
+        self.serves: Callable[[str], bool] = lambda _: True
+        self._hands = Hands()
 
     def evaluate(self, job_ids: Sequence[int]) -> str:
         """Evaluate what can still be claimed of `job_ids`; returns the summary that monitors show."""
@@ -81,11 +78,11 @@ class Evaluator:
 
     def give_back_all(self) -> None:
         """Give back whatever is still held; calls in flight are not waited for."""
-        self._give_back(list(self._hands.jobs.values()))
+        self._give_back(self._hands.jobs)
 
     def holds(self, queue: str) -> bool:
         """Whether jobs of `queue` are in hand."""
-        return any(job.queue == queue for job in list(self._hands.jobs.values()))
+        return self._hands.hold(queue)
 
     def _sleep(self, seconds: float) -> None:
         """Wait, but not beyond the order to stop."""
@@ -105,7 +102,8 @@ class _Way:
         self._store = evaluator.store
         self._ends = time.monotonic() + (jobs[0].rules.bundles.budget_s if jobs else 0.0)
         self._begun: _Begun | None = None
-        self._closed = False
+        # Asked when the jobs are in hand: a host looks at what it holds before it goes to another model.
+        self._closed = bool(jobs) and not evaluator.serves(jobs[0].queue)
         self._alone: bool | None = None  # how we are in the process's company; None: not in it
 
     def may_go_on(self) -> bool:

@@ -7,7 +7,6 @@ time. A restarted worker finds its queues again by itself; nothing depends on a 
 import json
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from celery import bootsteps
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from contract.broker import IDLE_QUEUE
 from worker.access import Access
 from worker.pace import Pace
 from worker.rest import Rest
@@ -66,6 +66,10 @@ class Chooser(Protocol):
         """Some of `queues`."""
         ...
 
+    def serves(self, queue: str) -> bool:
+        """Whether jobs of `queue` may be taken at this moment; asked by every thread."""
+        ...
+
 
 class AnyQueue:
     """Takes from all of them."""
@@ -75,6 +79,10 @@ class AnyQueue:
     def choose(self, queues: list[str]) -> list[str]:
         """All of them."""
         return queues
+
+    def serves(self, queue: str) -> bool:  # noqa: ARG002
+        """Any."""
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +151,7 @@ def _pools(lists: list[list[str]]) -> list[str]:
 
 def watching(registry: Registry) -> type[bootsteps.StartStopStep]:
     """A Celery consumer step that keeps the consumer on the queues that `registry` names."""
+    looking = threading.Lock()  # a look that hangs outlives its consumer, and must not run beside that of the next one
 
     class QueueWatch(bootsteps.StartStopStep):
         requires = ("celery.worker.consumer.tasks:Tasks",)
@@ -153,7 +162,7 @@ def watching(registry: Registry) -> type[bootsteps.StartStopStep]:
 
         def start(self, parent: Any) -> None:  # noqa: ANN401
             self._stopped = threading.Event()
-            threading.Thread(target=_watch, args=(registry, parent, self._stopped), daemon=True).start()
+            threading.Thread(target=_watch, args=(registry, parent, self._stopped, looking), daemon=True).start()
 
         def stop(self, parent: Any) -> None:  # noqa: ANN401, ARG002
             self._stopped.set()
@@ -161,34 +170,28 @@ def watching(registry: Registry) -> type[bootsteps.StartStopStep]:
     return QueueWatch
 
 
-def _watch(registry: Registry, consumer: Any, stopped: threading.Event) -> None:  # noqa: ANN401
-    served: set[str] = set()
-    slots = registry.slots
+def _watch(registry: Registry, consumer: Any, stopped: threading.Event, looking: threading.Lock) -> None:  # noqa: ANN401
     while not stopped.wait(LOOK_EVERY_S):
         try:
-            wanted = set(registry.look())
+            with looking:
+                if not stopped.is_set():
+                    _serve(consumer, set(registry.look()), registry.slots_now)
         except SQLAlchemyError as error:
-            log.warning("Postgres does not answer; still serving %d queues: %s", len(served), type(error).__name__)
-            continue
-        _change(consumer.call_soon, consumer.cancel_task_queue, served - wanted)
-        _change(consumer.call_soon, consumer.add_task_queue, wanted - served)
-        served = wanted
-        slots = _set_slots(consumer, slots, registry.slots_now)
+            log.warning("Postgres does not answer; the queues stay as they are: %s", type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - without this thread a worker is taken for dead
+            log.warning("the queues could not be looked at: %s", type(error).__name__)
 
 
-def _change(call_soon: Callable[..., object], change: Callable[[str], object], queues: set[str]) -> None:
-    """Let the consumer's own thread do it: its broker channel belongs to that thread."""
-    for queue in sorted(queues):
-        call_soon(change, queue)
+def _serve(consumer: Any, wanted: set[str], slots: int) -> None:  # noqa: ANN401
+    """Let the consumer take from these queues, so many bundles at once.
 
-
-def _set_slots(consumer: Any, slots: int, wanted: int) -> int:  # noqa: ANN401
-    """Take no more bundles at once than the host runs in parallel: the others would lie here instead of elsewhere.
-
-    Messages are acknowledged late, one a slot, so the prefetch count is the number of bundles in hand.
+    What it takes from now is asked of it and not remembered here: after the broker was away it goes on with the queues
+    that it had. Its own thread makes the change, because its broker channel belongs to that thread.
     """
-    if wanted < slots:
-        consumer.call_soon(consumer.qos.decrement_eventually, slots - wanted)
-    elif wanted > slots:
-        consumer.call_soon(consumer.qos.increment_eventually, wanted - slots)
-    return wanted
+    # With prefetching disabled this is how many messages Celery has in hand at most, whatever connection they came by.
+    consumer.controller.max_concurrency = slots
+    served = set(consumer.app.amqp.queues.consume_from) - {IDLE_QUEUE}
+    for queue in sorted(served - wanted):
+        consumer.call_soon(consumer.cancel_task_queue, queue)
+    for queue in sorted(wanted - served):
+        consumer.call_soon(consumer.add_task_queue, queue)

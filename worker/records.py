@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from contract.completion import Completion
 from contract.conditions import Rules
 from contract.formats import Variant
 from contract.items import Item, canonical_digest
 from contract.results import LOSSES_ALONE
+from worker.providers.base import ProviderError
 from worker.retry import Tally
 
 
@@ -87,6 +89,14 @@ class Canary:
     error_kind: str | None = None
     error_message: str | None = None
     deployment: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Called:
+    """What a first-contact call came to, and the pool that it went through."""
+
+    outcome: Completion | ProviderError
+    pool: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

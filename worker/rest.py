@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 FIRST_REST_S = 10.0
 LONGEST_REST_S = 600.0
+MOST_DOUBLINGS = 20
 LONGEST_NAMED_S = 86_400.0
 """Nobody is left alone for longer, whatever a server says."""
 
@@ -45,10 +46,15 @@ class _History:
 
 
 class Rests:
-    """The queues that rest, and what decides about it; shared by all threads of a process."""
+    """The queues that rest, and what decides about it; shared by all threads of a process.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    `patience` is a factor on how long what failed rests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, patience: float = 1.0) -> None:
         self._clock = clock
+        self._first_s = patience * FIRST_REST_S
+        self._longest_s = patience * LONGEST_REST_S
         self._lock = threading.Lock()
         self._resting: dict[str, Rest] = {}
         self._history: dict[str, _History] = {}
@@ -88,7 +94,7 @@ class Rests:
             self._note(history, well=False)
             if lasting or (host and self._host_fails(history)):
                 history.host_faults.clear()
-                self._begin(queue, LONGEST_REST_S, f"this host cannot run it: {reason}")
+                self._begin(queue, self._longest_s, f"this host cannot run it: {reason}")
             elif history.in_a_row >= FAULTS_IN_A_ROW or self._mostly_faults(history):
                 self._rest_longer(queue, history, reason)
             return queue in self._resting and self._resting[queue].until > self._clock()
@@ -104,7 +110,8 @@ class Rests:
             history.rests += 1
         history.calls.clear()
         history.in_a_row = 0
-        self._begin(queue, min(LONGEST_REST_S, FIRST_REST_S * 2 ** (history.rests - 1)), reason)
+        wait_s = self._first_s * 2 ** min(MOST_DOUBLINGS, history.rests - 1)
+        self._begin(queue, min(self._longest_s, wait_s), reason)
 
     def _begin(self, queue: str, wait_s: float, reason: str, *, quota: bool = False) -> None:
         rest = Rest(until=self._clock() + min(wait_s, LONGEST_NAMED_S), reason=reason, quota=quota)

@@ -31,9 +31,21 @@ def hosting(clock: Clock) -> Hosting:
     return Hosting("gpu1", clock)
 
 
-def works(waiting: str = "", *, idle: str = "", **hosts: int) -> list[Work]:
-    """Queues a, b, ... in which jobs wait, and those in which none do; `hosts` serve them already."""
-    return [Work(queue=queue, waiting=queue in waiting, hosts=hosts.get(queue, 0)) for queue in sorted(waiting + idle)]
+def works(waiting: str = "", *, idle: str = "", soon: str = "", **hosts: int) -> list[Work]:
+    """Queues a, b, ... in which jobs wait, those in which none do, and those in which some may come soon.
+
+    `hosts` serve them already.
+    """
+    return [
+        Work(queue=queue, waiting=queue in waiting, hosts=hosts.get(queue, 0), soon=queue in soon)
+        for queue in sorted(waiting + idle + soon)
+    ]
+
+
+def after_a_look(hosting: Hosting, found: list[Work]) -> str | None:
+    """What is served at the look after one at which nothing is, and nothing is in hand."""
+    assert hosting.serve(found, held=False) is None
+    return hosting.serve(found, held=False)
 
 
 def test_a_host_without_work_serves_nothing(hosting: Hosting) -> None:
@@ -58,14 +70,20 @@ def test_hosts_that_start_together_begin_with_different_models() -> None:
     assert max(begun.values()) < 32
 
 
-def test_a_model_that_has_nothing_left_is_given_up_after_a_while_if_others_wait(hosting: Hosting, clock: Clock) -> None:
+def test_a_model_of_which_nothing_is_left_is_given_up_at_once_if_others_wait(hosting: Hosting) -> None:
     hosting.serve(works("a"), held=False)
 
-    assert hosting.serve(works("b", idle="a"), held=False) == "a"
+    assert after_a_look(hosting, works("b", idle="a")) == "b"
+
+
+def test_a_model_whose_jobs_may_come_again_soon_is_kept_for_a_while(hosting: Hosting, clock: Clock) -> None:
+    hosting.serve(works("a"), held=False)
+
+    assert hosting.serve(works("b", soon="a"), held=False) == "a"
     clock.now += IDLE_S - 1
-    assert hosting.serve(works("b", idle="a"), held=False) == "a"
+    assert hosting.serve(works("b", soon="a"), held=False) == "a"
     clock.now += 1
-    assert hosting.serve(works("b", idle="a"), held=False) == "b"
+    assert after_a_look(hosting, works("b", soon="a")) == "b"
 
 
 def test_a_model_that_has_nothing_left_stays_loaded_if_no_other_waits(hosting: Hosting, clock: Clock) -> None:
@@ -77,12 +95,12 @@ def test_a_model_that_has_nothing_left_stays_loaded_if_no_other_waits(hosting: H
 
 def test_work_that_comes_again_keeps_a_model(hosting: Hosting, clock: Clock) -> None:
     hosting.serve(works("a"), held=False)
-    hosting.serve(works("b", idle="a"), held=False)
+    hosting.serve(works("b", soon="a"), held=False)
     clock.now += IDLE_S - 1
     hosting.serve(works("ab"), held=False)
     clock.now += IDLE_S - 1
 
-    assert hosting.serve(works("b", idle="a"), held=False) == "a"
+    assert hosting.serve(works("b", soon="a"), held=False) == "a"
 
 
 def test_a_model_that_was_held_for_long_gives_way_to_one_that_waited_as_long(hosting: Hosting, clock: Clock) -> None:
@@ -92,7 +110,19 @@ def test_a_model_that_was_held_for_long_gives_way_to_one_that_waited_as_long(hos
     clock.now += LONGEST_HOLD_S - 1
     assert hosting.serve(works("ab"), held=False) == "a"
     clock.now += 1
-    assert hosting.serve(works("ab"), held=False) == "b"
+    assert after_a_look(hosting, works("ab")) == "b"
+
+
+def test_less_patience_shortens_both_times(clock: Clock) -> None:
+    hosting = Hosting("gpu1", clock, patience=0.1)
+    hosting.serve(works("a"), held=False)
+    hosting.serve(works("b", soon="a"), held=False)
+    clock.now += 0.1 * IDLE_S
+    assert after_a_look(hosting, works("b", soon="a")) == "b"
+    hosting.serve(works("ab"), held=False)
+    clock.now += 0.1 * LONGEST_HOLD_S
+
+    assert after_a_look(hosting, works("ab")) == "a"
 
 
 def test_a_host_ends_what_it_holds_before_it_goes_to_another_model(hosting: Hosting, clock: Clock) -> None:
@@ -103,6 +133,23 @@ def test_a_host_ends_what_it_holds_before_it_goes_to_another_model(hosting: Host
     assert hosting.serve(works("ab"), held=True) is None
     assert hosting.serve(works("ab"), held=True) is None
     assert hosting.serve(works("ab"), held=False) == "b"
+
+
+def test_what_comes_to_hand_when_a_model_is_being_left_is_ended_too(hosting: Hosting) -> None:
+    hosting.serve(works("a"), held=False)
+
+    assert hosting.serve(works("b", idle="a"), held=False) is None
+    assert hosting.serve(works("b", idle="a"), held=True) is None
+    assert hosting.serve(works("b", idle="a"), held=False) == "b"
+
+
+def test_jobs_of_a_model_that_is_being_left_may_not_be_taken(hosting: Hosting) -> None:
+    hosting.serve(works("a"), held=False)
+    assert hosting.served == "a"
+
+    hosting.serve(works("b"), held=True)
+
+    assert (hosting.current, hosting.served) == ("a", None)
 
 
 def test_a_model_that_may_not_be_served_any_more_is_left_at_once(hosting: Hosting) -> None:
@@ -120,7 +167,7 @@ def test_in_turn_means_that_who_waited_longest_is_next(hosting: Hosting, clock: 
     hosting.serve(works("abc"), held=False)
     clock.now += LONGEST_HOLD_S
 
-    assert hosting.serve(works("abc"), held=False) == "c"
+    assert after_a_look(hosting, works("abc")) == "c"
 
 
 @given(
