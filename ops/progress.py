@@ -10,7 +10,7 @@ from contract.database import postgres_errors
 from contract.study import Study
 from contract.tables import FINISHED_STATES
 from ops.presence import why_nobody_dispatches
-from ops.waiting import Waiting, read_waiting
+from ops.waiting import Waiting, read_notes, read_waiting
 from producer.studies import find_study, names
 from producer.window import LOSSES_POISON, WORKER_SEEN_S
 
@@ -85,7 +85,8 @@ class Progress:
     """A study at one moment. `unplanned` jobs are kept but belong to no figure.
 
     `next_lease_ends_s`: seconds until a queued or running job goes back, if nothing is heard of it before. `calls` are
-    in flight. `dispatch_fault` is why no job is being queued at all, None if jobs are.
+    in flight. `dispatch_fault` is why no job is being queued at all, None if jobs are. `notes` are what people should
+    know of the hosts that may serve it.
     """
 
     study: str
@@ -99,6 +100,7 @@ class Progress:
     calls: int = 0
     dispatch_fault: str | None = None
     faults: tuple[Fault, ...]
+    notes: tuple[str, ...] = ()
 
     def count(self, *states: str) -> int:
         """Planned jobs in any of `states`."""
@@ -147,6 +149,7 @@ def read_progress(engine: Engine, name: str) -> Progress:
         scope = {"study": study.id, "seen": WORKER_SEEN_S, "poison": LOSSES_POISON}
         counts = connection.execute(_COUNTS, scope).all()
         waiting = read_waiting(connection, study)
+        notes = read_notes(connection, waiting)
         workers = connection.execute(_WORKERS, scope).scalar_one()
         held = connection.execute(_HELD, scope).one()
         dispatch_fault = why_nobody_dispatches(connection)
@@ -163,6 +166,7 @@ def read_progress(engine: Engine, name: str) -> Progress:
         calls=held.calls,
         dispatch_fault=dispatch_fault,
         faults=tuple(Fault(**row) for row in faults),
+        notes=notes,
     )
 
 

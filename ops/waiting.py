@@ -20,7 +20,7 @@ _UNFINISHED = text("""
 """)
 _STOPS = text("SELECT queue, endpoint, reason, digest FROM stop WHERE study = :study ORDER BY queue, endpoint")
 _WORKERS = text("""
-    SELECT queues, endpoint, models, resting FROM worker_heartbeat
+    SELECT queues, endpoint, models, resting, notes FROM worker_heartbeat
     WHERE seen_at > now() - make_interval(secs => :seen) ORDER BY worker
 """)
 _CLOCK = text("SELECT now()")
@@ -35,7 +35,8 @@ class Waiting:
 
     `for_parents`: all that is left in it needs answers that other jobs have not given yet. `rests`: until when and why
     workers that could serve it leave it alone, `rests_s` for how many seconds at least, `quota` whether only a quota is
-    used up. `unserved`: why no worker serves it, where more is known than that.
+    used up. `unserved`: why no worker serves it, where more is known than that. `on_hosts`: whether GPU hosts
+    serve it.
     """
 
     queue: str
@@ -47,6 +48,7 @@ class Waiting:
     rests_s: float | None = None
     quota: bool = False
     unserved: str | None = None
+    on_hosts: bool = False
 
     @property
     def reason(self) -> str | None:
@@ -84,6 +86,14 @@ def read_waiting(connection: Connection, study: Row[Any]) -> tuple[Waiting, ...]
     return tuple(_waiting(study.name, row, stops, workers, now) for row in unfinished)
 
 
+def read_notes(connection: Connection, waiting: Sequence[Waiting]) -> tuple[str, ...]:
+    """What people should know of the GPU hosts at work, if anything waits for such hosts."""
+    if not any(each.on_hosts for each in waiting):
+        return ()
+    workers = connection.execute(_WORKERS, {"seen": WORKER_SEEN_S}).all()
+    return tuple(dict.fromkeys(note for worker in workers for note in worker.notes))
+
+
 def _waiting(
     study: str, row: Row[Any], stops: Sequence[Row[Any]], workers: Sequence[Row[Any]], now: datetime
 ) -> Waiting:
@@ -105,6 +115,7 @@ def _waiting(
         rests_s=None if until is None else max(0.0, (until - now).total_seconds()),
         quota=rest is not None and rest["quota"],
         unserved=_unserved(row, workers),
+        on_hosts=row.provider == "ollama",
     )
 
 
@@ -139,9 +150,10 @@ def _unserved(row: Row[Any], workers: Sequence[Row[Any]]) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
-    """The GPU hosts at work, each with the tags of its models."""
+    """The GPU hosts at work, each with the tags of its models; `faults` are those of hosts that show none."""
 
     models: dict[str, list[str]]
+    faults: dict[str, str]
 
     def lack(self, tag: str) -> str | None:
         """Why none of them can serve a model; None if one has it."""
@@ -150,6 +162,8 @@ class Hosts:
         wanted = tag if ":" in tag.rsplit("/", 1)[-1] else f"{tag}:latest"
         if any(wanted in models for models in self.models.values()):
             return None
+        if not any(self.models.values()) and self.faults:
+            return "; ".join(self.faults[host] for host in sorted(self.faults)[:SHOWN])
         have = "; ".join(f"{host} has {_listed(models)}" for host, models in sorted(self.models.items())[:SHOWN])
         return f"no host has {wanted} ({have}): `ollama pull {wanted}` there"
 
@@ -166,4 +180,8 @@ def hosts_at_work(engine: Engine) -> Hosts:
 
 
 def _hosts(workers: Sequence[Row[Any]]) -> Hosts:
-    return Hosts(models={worker.endpoint: worker.models or [] for worker in workers if worker.endpoint})
+    hosts = [worker for worker in workers if worker.endpoint]
+    return Hosts(
+        models={host.endpoint: host.models or [] for host in hosts},
+        faults={host.endpoint: host.notes[0] for host in hosts if host.notes and not host.models},
+    )

@@ -13,7 +13,8 @@ from contract.models import OllamaModel, SimulatedModel
 from contract.storable import storable
 from worker.ask import deployment_of
 from worker.contact import canary_request, contact_digest, rerouted, spoilt, unfit
-from worker.contact_store import MET_FOR_S, TRIED_AGAIN_AFTER_S, ContactStore, StoppedQueue
+from worker.contact_store import TRIED_AGAIN_AFTER_S, ContactStore, StoppedQueue
+from worker.descriptions import Descriptions
 from worker.persist import persistently
 from worker.pins import Pins, Stopped
 from worker.providers.base import (
@@ -30,9 +31,6 @@ from worker.providers.base import (
 )
 from worker.records import Called, Canary, Deployment
 from worker.rest import Rests
-
-DESCRIBED_AGAIN_AFTER_S = 60.0
-"""A host's models may be replaced while it serves; its answers do not tell."""
 
 _VERDICTS = (MisconfiguredError, RejectedError, TooLongError)
 """Errors that every further call would end with too: the canary asks what each job asks."""
@@ -70,7 +68,7 @@ class Contacts:
         self._call = call
         self._deployment_id = deployment_id
         self._most_slots = most_slots
-        self._described_again_after_s = patience * DESCRIBED_AGAIN_AFTER_S
+        self._descriptions = Descriptions(provider, patience=patience)
         self.warmth: dict[str, Warmth] = {}
         self._met: dict[int, _Met] = {}
         self._known: set[tuple[int, str, str]] = set()
@@ -97,8 +95,8 @@ class Contacts:
             if met is not None or self._rests.of(queue) is not None or self._stops[study, queue] != stops:
                 return met
             try:
-                description = self._provider(rules).describe()
-                stopped = self._look(study, queue, rules, description, again=queue in self._doubted)
+                told = self._descriptions.get(rules, again=queue in self._doubted)
+                stopped = self._look(study, queue, rules, told.description, again=queue in self._doubted)
             except MisconfiguredError as error:
                 stopped = Stopped(reason=str(error))
             except ProviderError as error:
@@ -110,13 +108,13 @@ class Contacts:
             if self._rests.of(queue) is not None:
                 return None
             self._doubted.discard(queue)
-            lasts_s = self._described_again_after_s if isinstance(rules.model, OllamaModel) else MET_FOR_S
-            self._met[id(rules)] = _Met(rules=rules, description=description, until=time.monotonic() + lasts_s)
-            return description
+            self._met[id(rules)] = _Met(rules=rules, description=told.description, until=told.until)
+            return told.description
 
     def forget(self, queue: str) -> None:
         """The host goes over to `queue`: its model must be loaded, and looked at again."""
         self.warmth.pop(queue, None)
+        self._descriptions.forget(queue)
         for key, met in list(self._met.items()):
             if queue_for(met.rules.model) == queue:
                 self._met.pop(key, None)

@@ -115,14 +115,15 @@ class PlainView:
             if due:
                 # What has just begun waits for a dispatcher and for workers, and in a moment it does not.
                 self._tell(progress, [] if first and not last else held_reasons(progress))
+                self._tell(progress, progress.notes, kind="note")
                 self._console.print(summary(progress, pace))
 
-    def _tell(self, progress: Progress, reasons: Sequence[str]) -> None:
+    def _tell(self, progress: Progress, reasons: Sequence[str], *, kind: str = "waiting") -> None:
         """Each reason on a line of its own, once."""
         told = self._told.setdefault(progress.study, set())
         for reason in reasons:
             if reason not in told:
-                self._console.print(visible(f"{progress.study}: waiting: {reason}"))
+                self._console.print(visible(f"{progress.study}: {kind}: {reason}"))
         told.update(reasons)
 
 
@@ -183,7 +184,7 @@ def _row(cell: Cell, pace: Pace) -> list[Text]:
 
 
 def waiting_lines(progress: Progress) -> list[str]:
-    """What waits and for what, a line a reason."""
+    """What waits and for what, a line a reason; then what else people should know."""
     lines = [f"waiting: {reason}" for cell in progress.cells if (reason := progress.why_held(cell)) is not None]
     if progress.dispatch_fault and not progress.done:
         lines.insert(0, f"waiting: {progress.dispatch_fault}")
@@ -193,6 +194,7 @@ def waiting_lines(progress: Progress) -> list[str]:
             lines.append(
                 f"waiting: {cell.later:,} jobs of {cell.model} on {cell.dataset} for another try, next in {when}"
             )
+    lines += [f"note: {note}" for note in progress.notes]
     return list(dict.fromkeys(lines))
 
 

@@ -144,12 +144,12 @@ def test_what_comes_to_hand_when_a_model_is_being_left_is_ended_too(hosting: Hos
 
 
 def test_jobs_of_a_model_that_is_being_left_may_not_be_taken(hosting: Hosting) -> None:
-    hosting.serve(works("a"), held=False)
-    assert hosting.served == "a"
+    seen = [hosting.served]
+    for waiting, held in (("a", False), ("b", True), ("b", False)):
+        hosting.serve(works(waiting), held=held)
+        seen.append(hosting.served)
 
-    hosting.serve(works("b"), held=True)
-
-    assert (hosting.current, hosting.served) == ("a", None)
+    assert seen == [None, "a", None, "b"]
 
 
 def test_a_model_that_may_not_be_served_any_more_is_left_at_once(hosting: Hosting) -> None:
