@@ -171,15 +171,17 @@ def watching(registry: Registry) -> type[bootsteps.StartStopStep]:
 
 
 def _watch(registry: Registry, consumer: Any, stopped: threading.Event, looking: threading.Lock) -> None:  # noqa: ANN401
-    while not stopped.wait(LOOK_EVERY_S):
+    while not stopped.is_set():
         try:
             with looking:
-                if not stopped.is_set():
-                    _serve(consumer, set(registry.look()), registry.slots_now)
+                wanted = set(registry.look())
+            if not stopped.is_set():
+                _serve(consumer, wanted, registry.slots_now)
         except SQLAlchemyError as error:
             log.warning("Postgres does not answer; the queues stay as they are: %s", type(error).__name__)
         except Exception as error:  # noqa: BLE001 - without this thread a worker is taken for dead
             log.warning("the queues could not be looked at: %s", type(error).__name__)
+        stopped.wait(LOOK_EVERY_S)
 
 
 def _serve(consumer: Any, wanted: set[str], slots: int) -> None:  # noqa: ANN401

@@ -47,7 +47,7 @@ class Hosts:
 
     stage: Stage
 
-    def start(self, server: FakeOllama | str, name: str, *, slots: int = 8, grace_s: int = 10) -> Running:
+    def start(self, server: FakeOllama | str, name: str, *, slots: int = 4, grace_s: int = 10) -> Running:
         """A worker beside `server`."""
         url = server if isinstance(server, str) else server.base_url
         beside = replace(self.stage, environment=self.stage.environment | {"BOTHWAYS_OLLAMA_URL": url})
@@ -158,15 +158,15 @@ def test_a_host_serves_the_models_of_a_study_one_after_the_other(hosts: Hosts, b
 
     with ExitStack() as processes:
         server = server_with(processes, "a", "b", "c")
-        server.parallel, server.load_s, server.generation_s = 2, 0.5, 0.2
+        server.parallel, server.load_s, server.generation_s = 2, 0.5, 0.15
         server.size_vram = server.size // 4
-        hosts.enqueue("a", "b", "c", items=9, bundles={"size": 2, "budget_s": 5})
-        hosts.start(server, "gpu1")
+        hosts.enqueue("a", "b", "c", items=8, bundles={"size": 2, "budget_s": 5})
+        hosts.start(server, "gpu1", slots=8)
         hosts.await_that(ended)
 
     calls = asked(server)
-    assert hosts.stage.states() == {"answered": 54}
-    assert len(calls) == 54
+    assert hosts.stage.states() == {"answered": 48}
+    assert len(calls) == 48
     assert sorted(server.loads) == ["a:latest", "b:latest", "c:latest"]
     assert sorted(turns(calls)) == ["a", "b", "c"]
     assert not overlap(server.calls)

@@ -371,6 +371,72 @@ def test_a_stop_whose_reason_has_gone_is_cleared_by_a_call_that_goes_well(
     assert states(engine) == {"answered": 8}
 
 
+def test_a_host_without_memory_for_a_model_rests_from_it_for_ten_minutes_at_once(
+    engine: Engine, settings: Settings, ollama: FakeOllama, tmp_path: Path
+) -> None:
+    ids = queued(engine, tmp_path, ollama_model("no-memory"))
+    evaluator = worker(engine, settings, ollama)
+
+    summary = evaluator.evaluate(ids)
+
+    (left_s, rest) = evaluator.access.rests.now()["ollama.l"]
+    assert summary == "put back 1 given back 7"
+    assert 590 < left_s <= 600
+    assert "model requires more system memory" in rest.reason
+    assert states(engine) == {"pending": 8}
+    assert stops(engine) == []
+
+
+def test_a_stop_of_a_host_is_tried_again_without_pushing_out_what_it_serves(
+    engine: Engine, settings: Settings, ollama: FakeOllama, tmp_path: Path
+) -> None:
+    ids = queued(engine, tmp_path, ollama_model())
+    evaluator = worker(engine, settings, ollama)
+    evaluator.evaluate(ids[:4])
+    wanted = ollama.tags.pop("good:latest")
+    evaluator.evaluate(ids[4:])
+    assert [endpoint for _, endpoint, _ in stops(engine)] == [ollama.base_url.removeprefix("http://")]
+    contacts, endpoint = evaluator.access.contacts, ollama.base_url.removeprefix("http://")
+
+    change(engine, "UPDATE stop SET tried_at = now() - interval '601 s'")
+    contacts.try_again(["ollama"], endpoint)
+    assert len(stops(engine)) == 1
+    ollama.tags["good:latest"] = wanted
+    change(engine, "UPDATE stop SET tried_at = now() - interval '601 s'")
+    asked = len(ollama.calls)
+    contacts.try_again(["ollama"], endpoint)
+
+    assert stops(engine) == []
+    assert len(ollama.calls) == asked
+    again(engine)
+    evaluator.evaluate(ids)
+    assert ollama.calls[asked].prompt == CANARY_PROMPT
+    assert states(engine) == {"answered": 8}
+
+
+def test_a_host_is_asked_about_a_model_once_for_all_its_conditions(
+    engine: Engine, settings: Settings, ollama: FakeOllama, tmp_path: Path
+) -> None:
+    ids = queued(engine, tmp_path, ollama_model())
+
+    worker(engine, settings, ollama).evaluate(ids)
+
+    assert len(rows(engine, "SELECT id FROM condition")) == 2
+    assert [received.path for received in ollama.received].count("/api/show") == 1
+
+
+def test_a_bundle_of_a_model_that_is_not_served_now_goes_back_untouched(
+    engine: Engine, settings: Settings, ollama: FakeOllama, tmp_path: Path
+) -> None:
+    ids = queued(engine, tmp_path, ollama_model())
+    evaluator = worker(engine, settings, ollama)
+    evaluator.serves = lambda queue: queue != "ollama.l"
+
+    assert evaluator.evaluate(ids) == "given back 8"
+    assert ollama.received == []
+    assert states(engine) == {"pending": 8}
+
+
 def test_first_answers_that_come_together_pin_one_version(engine: Engine, tmp_path: Path) -> None:
     study = plan(engine, tmp_path)
     store = ContactStore(engine, worker="w")

@@ -151,3 +151,29 @@ def test_one_queue_that_fails_leaves_the_others_as_they_are(rests: Rests) -> Non
     fail(rests, FAULTS_IN_A_ROW)
 
     assert not rests.fault(OTHER, "once")
+
+
+def test_a_week_without_an_answer_makes_no_number_too_large() -> None:
+    clock = Clock()
+    rests = Rests(clock)
+    for _ in range(1100):
+        rests.put_off("q", "away")
+        clock.now += LONGEST_REST_S
+
+    rests.put_off("q", "away")
+
+    assert rests.now()["q"][0] == LONGEST_REST_S
+
+
+def test_less_patience_shortens_rests_but_not_what_a_server_asks_for() -> None:
+    rests = Rests(Clock(), patience=0.1)
+
+    rests.put_off("q", "away")
+    rests.fault("host", "no memory", host=True, lasting=True)
+    rests.wait_for_quota("quota", 60, "spent")
+
+    assert {queue: left for queue, (left, _) in rests.now().items()} == {
+        "q": 0.1 * FIRST_REST_S,
+        "host": 0.1 * LONGEST_REST_S,
+        "quota": 60,
+    }
