@@ -171,7 +171,6 @@ def test_why_a_queue_was_stopped_cannot_act_on_the_terminal(capsys: pytest.Captu
     assert "[/nope][red]y" in text
 
 
-@pytest.mark.parametrize("console", [out, err], ids=["results", "messages"])
 @pytest.mark.parametrize("live", [True, False])
 def test_what_a_host_says_of_itself_is_told_once(capsys: pytest.CaptureFixture[str], live: bool) -> None:
     found = replace(progress(), notes=("gpu1 runs 30% of m on its CPU",))
@@ -186,6 +185,7 @@ def test_what_a_host_says_of_itself_is_told_once(capsys: pytest.CaptureFixture[s
     assert said.count("note: gpu1 runs 30% of m on its CPU") == 1
 
 
+@pytest.mark.parametrize("console", [out, err], ids=["results", "messages"])
 def test_a_line_number_between_colons_is_no_picture(console: Console) -> None:
     with console.capture() as capture:
         console.print("study.yaml:100: repeats: must be a number", markup=False)
