@@ -40,7 +40,8 @@ class Settings(BaseSettings):
     """Addresses, from BOTHWAYS_* variables or from the embedded stack that runs on this state folder.
 
     `lease_margin_s`: how long after its time a worker's call is taken for lost. `ollama_url`: the Ollama server beside
-    the worker of a GPU host. `pools`: the file that names the quotas. `patience`: a factor on how long a worker leaves
+    the worker of a GPU host. `machine`: what this machine is called beside the others, its own name if left out; hosts
+    are told apart by it. `pools`: the file that names the quotas. `patience`: a factor on how long a worker leaves
     alone what failed, holds a model, and trusts what it saw of its host; smaller for trials of just that.
     """
 
@@ -52,6 +53,7 @@ class Settings(BaseSettings):
     simulated_ledger: Path | None = None
     lease_margin_s: Annotated[float, Field(ge=1)] = 30.0
     ollama_url: Annotated[str, AfterValidator(usable_address), AfterValidator(_with_port)] = "http://127.0.0.1:11434"
+    machine: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] | None = None
     pools: Path | None = None
     patience: Annotated[float, Field(gt=0, le=1)] = 1.0
 

@@ -8,6 +8,7 @@ model loaded, with so many slots, and loads another only when nobody uses that o
 import hashlib
 import json
 import re
+import socket
 import sys
 import threading
 import time
@@ -60,6 +61,11 @@ class FakeOllama(FakeServer):
         self.loaded: tuple[str, int, bool] | None = None
         self._turn = threading.Condition()
         self._users = self._running = 0
+
+    @property
+    def label(self) -> str:
+        """How a worker on this machine calls the server."""
+        return f"{socket.gethostname()}:{self.server_port}"
 
     @contextmanager
     def use(self, body: Mapping[str, Any]) -> Iterator[None]:

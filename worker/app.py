@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import threading
 import time
 from contextlib import suppress
@@ -44,7 +45,8 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
 
     InputError for a pools file that cannot be used.
     """
-    name = f"{options.name}.{os.getpid()}"
+    # In containers the process id is the same everywhere.
+    name = f"{options.name}.{settings.machine or socket.gethostname()}.{os.getpid()}"
     connections = min(options.slots, MOST_CONNECTIONS) + 1
     engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False, autocommit=True)
     look_up_by_key(engine)
@@ -118,7 +120,7 @@ def _stock(settings: Settings) -> "Stock":
     from worker.hosts import Stock
     from worker.providers.ollama_host import OllamaHost
 
-    return Stock(OllamaHost(settings.ollama_url), patience=settings.patience)
+    return Stock(OllamaHost(settings.ollama_url, settings.machine), patience=settings.patience)
 
 
 def _gpu_host(engine: Engine, stock: "Stock", evaluator: Evaluator, worker: str, settings: Settings) -> Chooser:

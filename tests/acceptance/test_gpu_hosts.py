@@ -65,7 +65,7 @@ class Hosts:
     def beats(self) -> dict[str, dict[str, Any]]:
         """The newest heartbeat of each worker by its name, and how many seconds old it is."""
         statement = "SELECT *, extract(epoch FROM now() - seen_at)::float AS age_s FROM worker_heartbeat"
-        return {row["worker"].rsplit(".", 1)[0]: row for row in self.stage.rows(statement)}
+        return {row["worker"].split(".")[0]: row for row in self.stage.rows(statement)}
 
     def notes(self, name: str) -> list[str]:
         """What a host should be known for, as its heartbeat has it."""
@@ -114,11 +114,6 @@ def server_with(processes: ExitStack, *tags: str) -> FakeOllama:
     server.tags = {f"{tag}:latest": digest(tag) for tag in tags}
     server.generation_s, server.load_s = 0.1, 0.3
     return server
-
-
-def label(server: FakeOllama) -> str:
-    """How a server is named."""
-    return server.base_url.removeprefix("http://")
 
 
 def asked(server: FakeOllama) -> list[Call]:
@@ -174,7 +169,7 @@ def test_a_host_serves_the_models_of_a_study_one_after_the_other(hosts: Hosts, b
     assert together(calls) > 0.5
     assert {beat["slots"] for beat in beats} == {1, 2}
     assert max(reserved) <= 2
-    assert any(f"{label(server)} runs 75% of a on its CPU" in " ".join(beat["notes"]) for beat in beats)
+    assert any(f"{server.label} runs 75% of a on its CPU" in " ".join(beat["notes"]) for beat in beats)
 
 
 def test_hosts_share_the_models_and_none_is_asked_for_one_that_it_lacks(hosts: Hosts) -> None:
@@ -192,7 +187,7 @@ def test_hosts_share_the_models_and_none_is_asked_for_one_that_it_lacks(hosts: H
         assert not overlap(server.calls)
     assert {call.tag for call in asked(second)} <= {"a:latest", "b:latest"}
     assert reason.startswith("no worker serves ollama.c: no host has c:latest (")
-    assert f"{label(first)} has a:latest, b:latest, d:latest" in reason
+    assert f"{first.label} has a:latest, b:latest, d:latest" in reason
 
 
 def test_a_host_that_cannot_run_a_model_or_lost_it_leaves_it_to_another(hosts: Hosts) -> None:
@@ -224,7 +219,7 @@ def test_a_host_that_cannot_run_a_model_or_lost_it_leaves_it_to_another(hosts: H
     assert 3 <= failed["calls"] <= 4
     again = [call.prompt for call in first.calls[crashed:]]
     assert "Which is right" not in "".join(again[: again.index(CANARY_PROMPT)])
-    assert [stop["endpoint"] for stop in hosts.stops()] == [label(first)]
+    assert [stop["endpoint"] for stop in hosts.stops()] == [first.label]
     assert len(asked(first)) <= before + 1
     assert hosts.stage.states() == {"answered": 152}
 
@@ -248,7 +243,7 @@ def test_a_model_that_was_replaced_is_refused_until_a_person_accepts_it(hosts: H
         steer(hosts.stage.engine, "trial", "active", accept_digest=True)
         hosts.await_the_end()
 
-    assert (stop["endpoint"], stop["digest"]) == (label(server), "b" * 64)
+    assert (stop["endpoint"], stop["digest"]) == (server.label, "b" * 64)
     assert left > 0
     told = {row["digest"]: row["answers"] for row in hosts.stage.rows(ANSWERS_BY_DIGEST)}
     assert told == {digest("a"): 80 - left, "b" * 64: left}
@@ -256,10 +251,10 @@ def test_a_model_that_was_replaced_is_refused_until_a_person_accepts_it(hosts: H
 
 def test_an_ollama_that_is_away_or_slow_is_named_and_waited_for(hosts: Hosts) -> None:
     with serving(FakeOllama()) as server:
-        port, url = server.server_port, server.base_url
+        port, url, label = server.server_port, server.base_url, server.label
     hosts.enqueue("a", items=20)
     hosts.start(url, "gpu1", slots=2)
-    away = f"Ollama at 127.0.0.1:{port}: connection: 127.0.0.1:{port} cannot be reached"
+    away = f"Ollama at {label}: connection: {label} cannot be reached"
     hosts.await_that(lambda: hosts.notes("gpu1") == [away])
     progress = read_progress(hosts.stage.engine, "trial")
     assert stuck_reasons(progress) == [f"no worker serves ollama.a: {away}"]

@@ -59,7 +59,7 @@ def worker(engine: Engine, settings: Settings, host: FakeOllama | None = None) -
     def open_it(model: Model, pool: Pool | None) -> Provider:
         return open_provider(model, settings, pool, environment=ENVIRONMENT)
 
-    endpoint = None if host is None else host.base_url.removeprefix("http://")
+    endpoint = None if host is None else host.label
     return evaluator_on(engine, open_it, store=JobStore(engine, worker="w", endpoint=endpoint))
 
 
@@ -317,7 +317,7 @@ def test_a_model_that_was_replaced_on_one_host_stops_that_host_alone(
     with fake_ollama() as other:
         other.tags["good:latest"] = "b" * 64
         worker(engine, settings, other).evaluate(ids[2:4])
-        label = other.base_url.removeprefix("http://")
+        label = other.label
         assert stops(engine) == [("ollama.l", label, "b" * 64)]
         again(engine)
         assert worker(engine, settings, other).evaluate(ids[4:]) == "nothing to do"
@@ -340,7 +340,7 @@ def test_a_host_without_what_the_study_asks_for_is_asked_nothing(
 
     (stop,) = rows(engine, "SELECT reason, endpoint FROM stop")
     assert said in stop["reason"]
-    assert stop["endpoint"] == ollama.base_url.removeprefix("http://")
+    assert stop["endpoint"] == ollama.label
     assert ollama.loads == []
 
 
@@ -395,8 +395,8 @@ def test_a_stop_of_a_host_is_tried_again_without_pushing_out_what_it_serves(
     evaluator.evaluate(ids[:4])
     wanted = ollama.tags.pop("good:latest")
     evaluator.evaluate(ids[4:])
-    assert [endpoint for _, endpoint, _ in stops(engine)] == [ollama.base_url.removeprefix("http://")]
-    contacts, endpoint = evaluator.access.contacts, ollama.base_url.removeprefix("http://")
+    assert [endpoint for _, endpoint, _ in stops(engine)] == [ollama.label]
+    contacts, endpoint = evaluator.access.contacts, ollama.label
 
     change(engine, "UPDATE stop SET tried_at = now() - interval '601 s'")
     contacts.try_again(["ollama"], endpoint)

@@ -55,7 +55,10 @@ QUESTIONS: dict[str, Callable[[OllamaHost], object]] = {
         ("http://gpu1:80", "gpu1:80"),
         ("https://gpu1/ollama", "gpu1:443"),
         ("http://10.0.0.7:8080/", "10.0.0.7:8080"),
-        ("http://[::1]:11434", "[::1]:11434"),
+        ("http://[fd00::7]:11434", "[fd00::7]:11434"),
+        ("http://[::1]:11434", f"{socket.gethostname()}:11434"),
+        ("http://127.0.0.1:11434", f"{socket.gethostname()}:11434"),
+        ("http://localhost:8080", f"{socket.gethostname()}:8080"),
         ("http://somebody:secret@gpu1:11434", "gpu1:11434"),
     ],
 )
@@ -63,6 +66,14 @@ def test_a_host_is_shown_by_its_name_and_port(address: str, label: str) -> None:
     host = OllamaHost(address)
 
     assert host.label == label
+    host.close()
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:11434", "http://ollama:11434"])
+def test_a_host_may_be_called_as_its_machine_is(address: str) -> None:
+    host = OllamaHost(address, "gpu7")
+
+    assert host.label == "gpu7:11434"
     host.close()
 
 

@@ -377,7 +377,7 @@ def test_an_endpoint_is_the_model_and_the_host(server: FakeOllama, host: OllamaH
     provider = provider_of(host, "good:latest")
 
     assert provider.endpoint == Endpoint(
-        provider="ollama", model="good:latest", label=f"127.0.0.1:{server.server_port}"
+        provider="ollama", model="good:latest", label=f"{socket.gethostname()}:{server.server_port}"
     )
 
 

@@ -24,7 +24,7 @@ def open_provider(
         case OllamaModel():
             from worker.providers.ollama import open_ollama
 
-            return open_ollama(model, settings.ollama_url)
+            return open_ollama(model, settings.ollama_url, settings.machine)
         case GeminiModel():
             return _open_gemini(model, pool, environment)
         case OpenAIModel():

@@ -72,9 +72,9 @@ class OllamaProvider:
         return body
 
 
-def open_ollama(model: OllamaModel, base_url: str) -> OllamaProvider:
+def open_ollama(model: OllamaModel, base_url: str, machine: str | None = None) -> OllamaProvider:
     """A model on a host that is let go of together with it."""
-    host = OllamaHost(base_url)
+    host = OllamaHost(base_url, machine)
     provider = OllamaProvider(model, host)
     weakref.finalize(provider, host.close)
     return provider

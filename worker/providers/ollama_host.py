@@ -1,7 +1,9 @@
 """One Ollama server: what it has, what it has loaded, how much it does at once, and the one way to chat with it."""
 
 import hashlib
+import ipaddress
 import json
+import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,9 +50,13 @@ class Loaded:
 
 
 class OllamaHost:
-    """The server at `base_url`. Its client is shared by all threads of a process; every method is back in time."""
+    """The server at `base_url`. Its client is shared by all threads of a process; every method is back in time.
 
-    def __init__(self, base_url: str) -> None:
+    `label` tells it from all others by its machine and port: `machine` if that is given, else the name in its address,
+    or this machine's own where a loopback address says nothing.
+    """
+
+    def __init__(self, base_url: str, machine: str | None = None) -> None:
         self.client = ollama.Client(
             host=base_url,
             follow_redirects=False,
@@ -60,9 +66,7 @@ class OllamaHost:
             event_hooks={"request": [_strip_headers]},
         )
         self._http: httpx.Client = self.client._client  # noqa: SLF001 - the library cannot send all that a call needs
-        url = self._http.base_url
-        default = {"http": ":80", "https": ":443"}[url.scheme]
-        self.label = url.netloc.decode() + ("" if url.port else default)
+        self.label = _label(self._http.base_url, machine)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -159,6 +163,19 @@ class OllamaHost:
         last = self.chat(body, timeout_s)[-1]
         end = time.monotonic()
         return end - ((last.prompt_eval_duration or 0) + (last.eval_duration or 0)) / _NANOSECONDS, end
+
+
+def _label(url: httpx.URL, machine: str | None) -> str:
+    host = machine or (socket.gethostname() if _is_loopback(url.host) else url.host)
+    return f"{f'[{host}]' if ':' in host else host}:{url.port or {'http': 80, 'https': 443}[url.scheme]}"
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether a host name or address means the machine itself."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def whole_tag(model: str) -> str:
