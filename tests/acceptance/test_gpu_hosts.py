@@ -208,7 +208,7 @@ def test_a_host_that_cannot_run_a_model_or_lost_it_leaves_it_to_another(hosts: H
 
         hosts.enqueue("a", name="another", items=60)
         hosts.await_that(lambda: len(asked(first)[6:]) >= 3)
-        del first.tags["a:latest"]
+        first.runs = "pull-first"
         before = len(asked(first))
         hosts.await_that(lambda: len(hosts.stops()) == 1)
         second.generation_s = 0.02
