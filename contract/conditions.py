@@ -5,7 +5,7 @@ from typing import Any
 
 from contract.formats import Variant
 from contract.items import canonical_digest
-from contract.models import Model, OpenAIModel, parse_model
+from contract.models import Model, OllamaModel, OpenAIModel, parse_model, whole_tag
 from contract.prompts import PromptSet
 from contract.study import Bundles, ClosedFormat, Retry, Sampling
 
@@ -85,7 +85,13 @@ class Rules:
 
 
 def queue_for(model: Model) -> str:
-    """The queue of `model`: its provider, then the name that the study gives it."""
+    """The queue of `model`: its provider, then the name that the study gives it.
+
+    A model of GPU hosts goes by its tag and its context: two studies may call different ones by one name, and a host
+    that changed between them would load with every call.
+    """
+    if isinstance(model, OllamaModel):
+        return f"{model.provider}.{whole_tag(model.model)}@{model.options.context}"
     return f"{model.provider}.{model.name}"
 
 

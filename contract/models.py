@@ -190,6 +190,11 @@ Model = Annotated[OpenAIModel | OllamaModel | GeminiModel | SimulatedModel, Fiel
 _MODEL: TypeAdapter[Model] = TypeAdapter(Model)
 
 
+def whole_tag(model: str) -> str:
+    """The tag of an Ollama model as a server lists it: one that names no variant means the latest."""
+    return model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
+
+
 def parse_model(stored: dict[str, Any]) -> Model:
     """A model from the JSON that a row holds."""
     return _MODEL.validate_python(stored)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, text
 
 from contract.database import postgres_errors
+from contract.models import whole_tag
 from producer.window import WORKER_SEEN_S
 
 _UNFINISHED = text("""
@@ -159,7 +160,7 @@ class Hosts:
         """Why none of them can serve a model; None if one has it."""
         if not self.models:
             return "no GPU host is at work; start `bothways worker --provider ollama` beside an Ollama server"
-        wanted = tag if ":" in tag.rsplit("/", 1)[-1] else f"{tag}:latest"
+        wanted = whole_tag(tag)
         if any(wanted in models for models in self.models.values()):
             return None
         if not any(self.models.values()) and self.faults:

@@ -7,11 +7,12 @@ from types import MappingProxyType
 
 from sqlalchemy import Connection, Engine, text
 
+from contract.models import whole_tag
 from contract.tables import DUE
 from worker.contacts import Contacts
 from worker.hosting import IDLE_S, Hosting, Work
 from worker.providers.base import ProviderError
-from worker.providers.ollama_host import OllamaHost, whole_tag
+from worker.providers.ollama_host import OllamaHost
 from worker.queues import Station
 
 LOOKED_AT_EVERY_S = 10.0

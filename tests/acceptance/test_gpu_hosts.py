@@ -31,6 +31,7 @@ from worker.contact import CANARY_PROMPT
 
 pytestmark = pytest.mark.xdist_group("hosts")
 stage = end_to_end.stage
+A_QUEUE = "ollama.a:latest@4096"
 FORMAT = [{"format": "closed", "sampling": {"temperature": 0.7, "max_tokens": 8, "seed": 1}}]
 LONGEST_S = 60
 LOADS_S = float(os.environ.get("BOTHWAYS_LOADS_S", "4"))
@@ -200,8 +201,8 @@ def test_a_host_that_cannot_run_a_model_or_lost_it_leaves_it_to_another(hosts: H
         hosts.await_that(lambda: len(asked(first)) >= 3 and len(asked(second)) >= 3)
 
         first.runs = "runner-crash"
-        hosts.await_that(lambda: "ollama.a" in hosts.beats()["gpu1"]["resting"])
-        rest = hosts.beats()["gpu1"]["resting"]["ollama.a"]
+        hosts.await_that(lambda: A_QUEUE in hosts.beats()["gpu1"]["resting"])
+        rest = hosts.beats()["gpu1"]["resting"][A_QUEUE]
         hosts.await_the_end()
         first.runs, crashed = None, len(first.calls)
         hosts.await_that(lambda: not hosts.beats()["gpu1"]["resting"])

@@ -27,6 +27,8 @@ from worker.providers.base import Provider
 from worker.store import JobStore
 
 ENVIRONMENT = {"GEMINI_API_KEY": "key-of-this-test", "OPENAI_KEY": "key-of-this-test"}
+QUEUE = "ollama.good:latest@4096"
+"""Where the jobs of the model that GPU hosts serve wait."""
 FORMAT = [{"format": "closed", "sampling": {"temperature": 0.7, "max_tokens": 8, "seed": 1}}]
 
 
@@ -318,7 +320,7 @@ def test_a_model_that_was_replaced_on_one_host_stops_that_host_alone(
         other.tags["good:latest"] = "b" * 64
         worker(engine, settings, other).evaluate(ids[2:4])
         label = other.label
-        assert stops(engine) == [("ollama.l", label, "b" * 64)]
+        assert stops(engine) == [(QUEUE, label, "b" * 64)]
         again(engine)
         assert worker(engine, settings, other).evaluate(ids[4:]) == "nothing to do"
     again(engine)
@@ -379,7 +381,7 @@ def test_a_host_without_memory_for_a_model_rests_from_it_for_ten_minutes_at_once
 
     summary = evaluator.evaluate(ids)
 
-    (left_s, rest) = evaluator.access.rests.now()["ollama.l"]
+    (left_s, rest) = evaluator.access.rests.now()["ollama.no-memory:latest@4096"]
     assert summary == "put back 1 given back 7"
     assert 590 < left_s <= 600
     assert "model requires more system memory" in rest.reason
@@ -430,7 +432,7 @@ def test_a_bundle_of_a_model_that_is_not_served_now_goes_back_untouched(
 ) -> None:
     ids = queued(engine, tmp_path, ollama_model())
     evaluator = worker(engine, settings, ollama)
-    evaluator.serves = lambda queue: queue != "ollama.l"
+    evaluator.serves = lambda queue: queue != QUEUE
 
     assert evaluator.evaluate(ids) == "given back 8"
     assert ollama.received == []

@@ -19,7 +19,7 @@ from worker.providers.ollama_host import OllamaHost
 from worker.providers.simulated import SimulatedProvider
 
 FORMAT = [{"format": "closed", "sampling": {"temperature": 0.7, "max_tokens": 8, "seed": 1}}]
-A, B = "ollama.a", "ollama.b"
+A, B = "ollama.a:latest@4096", "ollama.b:latest@4096"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from contract.models import OllamaOptions
+from contract.models import OllamaOptions, whole_tag
 from tests.fake_ollama import TEMPLATE, VERSION, FakeOllama, digest, fake_ollama
 from worker.providers import ollama_host
 from worker.providers.base import (
@@ -18,7 +18,7 @@ from worker.providers.base import (
     ProviderError,
     TransientError,
 )
-from worker.providers.ollama_host import Loaded, OllamaHost, chat_body, whole_tag
+from worker.providers.ollama_host import Loaded, OllamaHost, chat_body
 
 OPTIONS = OllamaOptions(context=2048)
 

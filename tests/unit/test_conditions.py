@@ -124,10 +124,18 @@ def test_the_digest_of_a_condition_never_changes() -> None:
 
 @pytest.mark.parametrize(
     ("model", "queue"),
-    [(openai(name="small"), "openai.small"), (simulated(), "simulated.small")],
-    ids=["openai", "simulated"],
+    [
+        (openai(name="small"), "openai.small"),
+        (simulated(), "simulated.small"),
+        (OllamaModel(provider="ollama", name="l", model="phi4"), "ollama.phi4:latest@4096"),
+        (
+            OllamaModel(provider="ollama", name="l", model="hf.co/x/phi4:Q8", options=OllamaOptions(context=8192)),
+            "ollama.hf.co/x/phi4:Q8@8192",
+        ),
+    ],
+    ids=["openai", "simulated", "ollama", "ollama, another context"],
 )
-def test_every_provider_and_model_has_a_queue_of_its_own(model: OpenAIModel | SimulatedModel, queue: str) -> None:
+def test_every_provider_and_model_has_a_queue_of_its_own(model: Model, queue: str) -> None:
     assert queue_for(model) == queue
     assert condition(model=model).queue == queue
 

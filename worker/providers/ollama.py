@@ -8,9 +8,9 @@ from typing import Any
 import ollama
 
 from contract.completion import Completion
-from contract.models import OllamaModel
+from contract.models import OllamaModel, whole_tag
 from worker.providers.base import Description, Endpoint, MisconfiguredError, Request, Warmth
-from worker.providers.ollama_host import OllamaHost, chat_body, whole_tag
+from worker.providers.ollama_host import OllamaHost, chat_body
 
 _WORTH_TELLING = 0.01
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import ollama
 
-from contract.models import OllamaOptions
+from contract.models import OllamaOptions, whole_tag
 from worker.providers.base import Description, TransientError
 from worker.providers.deadline import deadline
 from worker.providers.deadline_httpx import DeadlineTransport
@@ -176,11 +176,6 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def whole_tag(model: str) -> str:
-    """The tag of a model as a server lists it: one that names no variant means the latest."""
-    return model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
 
 
 def chat_body(model: str, options: OllamaOptions, *, prompt: str | None, **sampling: object) -> dict[str, Any]:
