@@ -1,8 +1,9 @@
 """A small server that speaks the Gemini API over real HTTP, misbehaves on request and keeps real quotas.
 
-The name of the model says what happens: one of `BEHAVIOURS`, alone or after any prefix ("gemini-2.5-flash-429-day");
-every other name answers "A". `GET /v1/models` lists the names in pages. The model "metered" answers as long as the
-`Quota` allows, counted for each key on its own. By hand: `python -m tests.fake_gemini [port]`.
+The name of the model says what happens: one of `BEHAVIOURS`, alone or after any prefix ("gemini-2.5-flash-429-day"),
+or several joined by `tests.fake_turns.THEN`, taken in turn; every other name answers "A". `GET /v1/models` lists names
+in pages. The model "metered" answers as long as the `Quota` allows, counted for each key on its own. By hand:
+`python -m tests.fake_gemini [port]`.
 """
 
 import json
@@ -18,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.fake_turns import Turns
 from tests.gemini_quota import (
     HELP,
     PER_DAY,
@@ -54,8 +56,8 @@ class Received:
 class FakeGemini(ThreadingHTTPServer):
     """The server with all that it was sent; `latency_s` comes before every good answer, `closing` ends what drips.
 
-    May be set at any time: the behaviour that every request meets whatever its model (`breaks`), and the version that
-    good answers tell (`version`).
+    May be set at any time: the behaviour that every request meets whatever its model (`breaks`), the version that
+    good answers tell (`version`), and the `names` that are listed.
     """
 
     daemon_threads = True
@@ -68,6 +70,8 @@ class FakeGemini(ThreadingHTTPServer):
         self.latency_s = 0.0
         self.breaks: str | None = None
         self.version: str | None = None
+        self.names = list(BEHAVIOURS)
+        self.turns = Turns()
         self.closing = threading.Event()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
@@ -100,6 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: FakeGemini
     body: Body
+    asked: str
     model: str
 
     def do_GET(self) -> None:
@@ -111,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         first = int(query.get("pageToken", 0))
         end = first + min(LONGEST_PAGE, int(query.get("pageSize", LONGEST_PAGE)))
-        names = list(BEHAVIOURS)
+        names = self.server.names
         page: Body = {"models": [{"name": f"models/{name}", "version": "001"} for name in names[first:end]]}
         self.answer(200, page | ({"nextPageToken": str(end)} if end < len(names) else {}))
 
@@ -122,7 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
         if call is None:
             self.answer(404, "no such page")
             return
-        self.model = unquote(call[1])
+        self.asked = unquote(call[1])
+        self.model = self.server.turns.take(self.asked, self.prompt)
         try:
             behaviour_of(self.server.breaks or self.model)(self)
         except OSError:
@@ -201,11 +207,11 @@ def _says(status: int, body: object, **headers: str) -> Behaviour:
 
 
 def _gives(body: Body, version: str = "{}") -> Behaviour:
-    """A good answer after the latency; `version`: the model's version, made from its name."""
+    """A good answer after the latency; `version`: the model's version, made from the name that was asked."""
 
     def behave(handler: _Handler) -> None:
         handler.server.closing.wait(handler.server.latency_s)
-        told = handler.server.version or version.format(handler.model)
+        told = handler.server.version or version.format(handler.asked)
         handler.answer(200, body | {"modelVersion": told, "responseId": "r-1"})
 
     return behave

@@ -93,12 +93,16 @@ def serve(server: FakeServer, models: Mapping[str, object]) -> None:
 
 
 class FakeHandler(BaseHTTPRequestHandler):
-    """One connection, with the words that behaviours are made of. `body` is the JSON that was sent, or empty."""
+    """One connection, with the words that behaviours are made of.
+
+    `body` is the JSON that was sent, or empty; `behaviour` the name of what this call meets, where a name chose it.
+    """
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: FakeServer
     body: dict[str, Any]
+    behaviour: str
 
     def behave(self) -> None:
         """Answer what was asked."""

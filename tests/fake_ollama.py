@@ -1,6 +1,7 @@
 """A small server that speaks Ollama's own protocol over real HTTP, and misbehaves on request.
 
-The tag of the model says what happens; a tag that no behaviour has is answered as "good" is. Like Ollama it keeps one
+The tag of the model says what happens; a tag that no behaviour has is answered as "good" is, and behaviours joined by
+`tests.fake_turns.THEN` are taken in turn. Like Ollama it keeps one
 model loaded, with so many slots, and loads another only when nobody uses that one. By hand:
 `python -m tests.fake_ollama [port]`.
 """
@@ -19,6 +20,7 @@ from typing import Any
 
 from tests.fake_http import FakeHandler, FakeServer, serve, serving
 from tests.fake_ollama_faults import FAILS_TO_LOAD, FAULTS, line, part, says
+from tests.fake_turns import Turns
 
 VERSION = "0.30.5"
 TEMPLATE = "{{ .System }} {{ .Prompt }}"
@@ -55,6 +57,7 @@ class FakeOllama(FakeServer):
         self.load_s = self.tags_s = 0.0
         self.size = self.size_vram = 5_000_000_000
         self.behaves: str | None = None
+        self.turns = Turns()
         self.runs: str | None = None
         self.calls: list[Call] = []
         self.loads: list[str] = []
@@ -173,7 +176,8 @@ def _chats(handler: _Handler) -> None:
         BEHAVIOURS[handler.server.runs](handler)
     elif handler.body["messages"]:
         start = time.monotonic()
-        BEHAVIOURS.get(name, _generates())(handler)
+        handler.behaviour = handler.server.turns.take(name, _prompt(handler))
+        BEHAVIOURS.get(handler.behaviour, _generates())(handler)
         call = Call(tag=whole_tag(model), prompt=_prompt(handler), start=start, end=time.monotonic())
         handler.server.calls.append(call)
     elif name in FAILS_TO_LOAD:

@@ -59,7 +59,7 @@ def _sent(handler: FakeHandler) -> str:
 
 
 def _echoes(handler: FakeHandler) -> None:
-    handler.say(int(handler.body["model"].removeprefix("echo-")), {"error": f"bad request: {_sent(handler)}"})
+    handler.say(int(handler.behaviour.removeprefix("echo-")), {"error": f"bad request: {_sent(handler)}"})
 
 
 def _echoes_in_the_stream(handler: FakeHandler) -> None:

@@ -1,6 +1,8 @@
 """A small server that speaks the OpenAI streaming protocol over real HTTP, and misbehaves on request.
 
-The name of the model says what happens (`tests.fake_openai_behaviours`); `GET /v1/models` lists the names. By hand:
+The name of the model says what happens (`tests.fake_openai_behaviours`); several joined by `tests.fake_turns.THEN` are
+taken in turn. Other models that are listed are as "says" is, and those that are not are not there. `GET /v1/models`
+lists the names. By hand:
 `python -m tests.fake_openai`.
 """
 
@@ -17,6 +19,7 @@ from typing import Any
 
 from tests.fake_openai_behaviours import BEHAVIOURS, DRIP_EVERY_S, LONGEST_S, event
 from tests.fake_openai_refusals import error
+from tests.fake_turns import Turns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,8 @@ class FakeOpenAI(ThreadingHTTPServer):
 
     `latency_s` passes before every answer begins. `answer` makes the text of model "says" out of the prompt.
     `told` stands in the list of models beside every id; `props` is what llama.cpp's `/props` answers (a status alone,
-    or a body), None where there is no such page.
+    or a body), None where there is no such page. `accepts` is the one key that is taken, None where none is
+    asked for; `names` are listed.
     """
 
     daemon_threads = True
@@ -46,6 +50,9 @@ class FakeOpenAI(ThreadingHTTPServer):
         self.answer: Callable[[str], str] = lambda _prompt: "A"
         self.told: dict[str, Any] = {}
         self.props: object = None
+        self.accepts: str | None = None
+        self.names = list(BEHAVIOURS)
+        self.turns = Turns()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         """Report a fault of ours; a client that breaks off is none."""
@@ -59,9 +66,9 @@ class FakeOpenAI(ThreadingHTTPServer):
 
 
 @contextmanager
-def fake_openai() -> Iterator[FakeOpenAI]:
-    """The server on a free port, serving."""
-    with FakeOpenAI() as server:
+def fake_openai(port: int = 0) -> Iterator[FakeOpenAI]:
+    """The server on a free port or on this one, serving."""
+    with FakeOpenAI(port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
@@ -79,12 +86,15 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: FakeOpenAI
     body: dict[str, Any]
+    behaviour: str
 
     def do_GET(self) -> None:
         self._receive({})
         page = self.path.rpartition("/")[2]
+        if self.refuses_the_key():
+            return
         if page == "models":
-            listed = [{"id": name, "object": "model"} | self.server.told for name in BEHAVIOURS]
+            listed = [{"id": name, "object": "model"} | self.server.told for name in self.server.names]
             self.answer(200, {"object": "list", "data": listed})
         elif page == "props" and isinstance(self.server.props, int):
             self.answer(self.server.props, error("Not now."))
@@ -96,10 +106,21 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self._receive(self.body)
+        if self.refuses_the_key():
+            return
+        self.behaviour = self.server.turns.take(self.body["model"], self.prompt)
         try:
-            BEHAVIOURS[self.body["model"]](self)
+            BEHAVIOURS.get(self.behaviour, BEHAVIOURS["says" if self.behaviour in self.server.names else "404"])(self)
         except OSError:
             self.close_connection = True  # the client had enough
+
+    def refuses_the_key(self) -> bool:
+        """Whether the key is not the accepted one; then it was answered, with the key in it."""
+        key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        refuses = self.server.accepts not in (None, key)
+        if refuses:
+            self.answer(401, error(f"Incorrect API key provided: {key}.", code="invalid_api_key"))
+        return refuses
 
     def log_message(self, *_: Any) -> None:  # noqa: ANN401
         """Nothing: what was received is kept, and the prompt is nobody else's business."""

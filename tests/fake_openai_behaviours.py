@@ -83,7 +83,7 @@ def _all_it_was_sent(handler: "Handler") -> dict[str, Any]:
 
 
 def _echoes_what_it_was_sent(handler: "Handler") -> None:
-    handler.answer(int(handler.body["model"].removeprefix("echo-")), _all_it_was_sent(handler))
+    handler.answer(int(handler.behaviour.removeprefix("echo-")), _all_it_was_sent(handler))
 
 
 def _echoes_in_the_stream(handler: "Handler") -> None:

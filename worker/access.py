@@ -9,6 +9,7 @@ from contract.completion import Completion
 from contract.conditions import Rules, queue_for
 from contract.models import SimulatedModel, pools_of
 from worker.ask import Asked, Prepared, ask_once, by_another
+from worker.contact import stop_reason
 from worker.contact_store import ContactStore
 from worker.contacts import Contacts
 from worker.openings import Opener, Providers
@@ -125,7 +126,8 @@ class Access:
             self._settle(entry.permit, asked.fault, asked.attempt.tokens_in, asked.attempt.tokens_out)
         self._note(job.queue, job.rules, asked.fault, pooled=entry.permit is not None)
         if isinstance(asked.fault, MisconfiguredError) and not elsewhere:
-            self.contacts.stop(job.study, job.queue, job.rules, Stopped(reason=str(asked.fault)))
+            reason = stop_reason(job.rules.model, asked.fault, entry.pool)
+            self.contacts.stop(job.study, job.queue, job.rules, Stopped(reason=reason))
         if asked.deployment is not None:
             # A host was looked at when it was met: its answers do not tell their digest.
             stopped = None

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from contract.completion import Completion
 from contract.conditions import Rules
 from contract.items import canonical_digest
-from contract.models import GeminiModel, OllamaModel
-from worker.providers.base import Description, Endpoint, Request
+from contract.models import GeminiModel, Model, OllamaModel, OpenAIModel, pools_of
+from worker.providers.base import Description, Endpoint, MisconfiguredError, ProviderError, Request
 
 CANARY_PROMPT = """\
 Which of these two letters comes first in the alphabet?
@@ -75,6 +75,23 @@ def spoilt(rules: Rules, completion: Completion) -> str | None:
         OllamaModel: "set options.think to false or raise sampling.max_tokens",
     }.get(type(rules.model), "raise sampling.max_tokens or turn the model's thinking off")
     return f"the whole answer{spent} went into thinking and nothing was said: {more}"
+
+
+def stop_reason(model: Model, error: ProviderError, pool: str | None = None) -> str:
+    """What a fault says that no call will get over, and where the key is from if that was not accepted.
+
+    `pool`: the one that the call went through, the first of the model's if that is not known.
+    """
+    if not (
+        isinstance(model, OpenAIModel | GeminiModel) and isinstance(error, MisconfiguredError) and error.credential
+    ):
+        return str(error)
+    pool = pool or next(iter(pools_of(model)), None)
+    if pool is not None:
+        return f"{error} (look at the key of the pool {pool})"
+    if model.api_key_env is None:
+        return f"{error} (no key was sent: name its variable with api_key_env)"
+    return f"{error} (look at the key in {model.api_key_env})"
 
 
 def rerouted(rules: Rules, completion: Completion) -> str | None:

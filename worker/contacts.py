@@ -12,7 +12,7 @@ from contract.conditions import Rules, queue_for
 from contract.models import OllamaModel, SimulatedModel
 from contract.storable import storable
 from worker.ask import deployment_of
-from worker.contact import canary_request, contact_digest, rerouted, spoilt, unfit
+from worker.contact import canary_request, contact_digest, rerouted, spoilt, stop_reason, unfit
 from worker.contact_store import TRIED_AGAIN_AFTER_S, ContactStore, StoppedQueue
 from worker.descriptions import Descriptions
 from worker.persist import persistently
@@ -98,7 +98,7 @@ class Contacts:
                 told = self._descriptions.get(rules, again=queue in self._doubted)
                 stopped = self._look(study, queue, rules, told.description, again=queue in self._doubted)
             except MisconfiguredError as error:
-                stopped = Stopped(reason=str(error))
+                stopped = Stopped(reason=stop_reason(rules.model, error))
             except ProviderError as error:
                 self._put_off(queue, error)
                 return None
@@ -202,7 +202,9 @@ class Contacts:
             canary = self._told(canary, rules, description, called.outcome)
         else:
             error = called.outcome
-            stopped = Stopped(reason=str(error)) if isinstance(error, _VERDICTS) else None
+            stopped = (
+                Stopped(reason=stop_reason(rules.model, error, called.pool)) if isinstance(error, _VERDICTS) else None
+            )
             canary = replace(canary, error_kind=error.kind, error_message=storable(str(error)).text)
             if stopped is None and self._rests.of(queue) is None:
                 self._rests.put_off(queue, str(error))

@@ -43,8 +43,13 @@ class Providers:
             return self._opened[key]
 
     def _pool(self, model: Model, name: str | None) -> Pool | None:
-        if name is None or name in self._pools:
-            return None if name is None else self._pools[name]
-        there = f"the pools file has {', '.join(self._pools)}"
-        none = "no pools file is here: name one with BOTHWAYS_POOLS"
+        if name is None:
+            return None
+        pool = self._pools.get(name)
+        if pool is not None and pool.provider != model.provider:
+            raise MisconfiguredError(f"model {model.name} uses the pool {name}, which is one of {pool.provider}")
+        if pool is not None:
+            return pool
+        there = f"the worker's pools file has {', '.join(self._pools)}"
+        none = "the worker has no pools file: name one with BOTHWAYS_POOLS"
         raise MisconfiguredError(f"model {model.name} uses the pool {name}, and {there if self._pools else none}")

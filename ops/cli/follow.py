@@ -9,7 +9,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from contract.errors import StackError
 from ops.cli.terminal import Exit, err, out, visible
-from ops.cli.view import Pace, open_view
+from ops.cli.view import Pace, held_reasons, open_view
 from ops.progress import Progress, read_progress
 
 LOOK_EVERY_S = 0.5
@@ -22,14 +22,22 @@ FRUITLESS_S = 6 * 3600.0
 """How long calls may be made without a single result."""
 
 
-def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S, wait_for_s: float | None = None) -> Exit:
+def follow(
+    engine: Engine,
+    study: str,
+    *,
+    patience_s: float = PATIENCE_S,
+    standstill_s: float = STANDSTILL_S,
+    wait_for_s: float | None = None,
+) -> Exit:
     """Show the study's progress until every planned job has its result, or nothing can move any more.
 
-    What rests until an instant is waited for, `wait_for_s` seconds at most if that is given.
+    What rests until an instant is waited for, `wait_for_s` seconds at most if that is given: a quota without an end
+    otherwise, a server that fails for `standstill_s` without a single result.
     """
     pace = Pace()
     stuck_since: float | None = None
-    standstill = Standstill()
+    standstill = Standstill(longest_s=standstill_s)
     with open_view(err) as view:
         while True:
             now = time.monotonic()
@@ -44,7 +52,7 @@ def follow(engine: Engine, study: str, *, patience_s: float = PATIENCE_S, wait_f
             if progress.done:
                 break
             if given_up:
-                return _report_stuck(progress, stuck_reasons(progress) or stood)
+                return _report_stuck(progress, stuck_reasons(progress) or [*stood, *_in_the_way(progress)])
             _pause(time.monotonic() - now)
     for line in fault_lines(progress):
         err.print(line)
@@ -159,9 +167,18 @@ def _pause(look_s: float) -> None:
     time.sleep(max(LOOK_EVERY_S, LOOK_SHARE * look_s))
 
 
+def _in_the_way(progress: Progress) -> list[str]:
+    """What keeps each unfinished queue, also those that nothing seems to keep."""
+    silent = (waiting.queue for waiting in progress.waiting if waiting.reason is None)
+    return [*held_reasons(progress), *(f"{queue} is served and gives no result" for queue in silent)]
+
+
 def _report_stuck(progress: Progress, reasons: Sequence[str]) -> Exit:
     err.print(f"nothing of {progress.study} can move now; {progress.planned - progress.finished:,} jobs wait:")
     for reason in reasons:
         err.print(visible(f"  {reason}"))
-    err.print("mend it, then run or resume the study: what has its result is not asked again")
+    err.print(
+        f"mend it, then: bothways resume {progress.study}, or run the study file again if it is what you mended; "
+        "what has its result is not asked again"
+    )
     return Exit.STUCK

@@ -4,7 +4,9 @@ A worker may see more than this machine does, and may have other keys. So only w
 a fault; the rest is a note, and the first contact of a worker decides.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from contract.models import GeminiModel, Model, OllamaModel, OpenAIModel, pools_of
 from contract.pools import Pool, read_pools
@@ -12,8 +14,12 @@ from ops.cli.connect import Connected
 from ops.cli.terminal import err, visible
 from ops.waiting import hosts_at_work
 from producer.study_file import LoadedStudy
+from worker.contact import stop_reason
 from worker.providers import open_provider
 from worker.providers.base import MisconfiguredError, ProviderError
+
+LOOKS_AT_ONCE = 16
+SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +33,12 @@ class Seen:
 def check_models(connected: Connected, loaded: LoadedStudy) -> None:
     """Name what is wrong with models at once. A study of which no model can be asked is refused."""
     pools = {} if connected.settings.pools_file is None else read_pools(connected.settings.pools_file)
-    seen = [_look(connected, model, pools) for model in loaded.study.models]
+    # All at once: one that cannot be reached keeps its client waiting for many seconds.
+    with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
+        seen = list(threads.map(lambda model: _look(connected, model, pools), loaded.study.models))
     if all(each.fault for each in seen):
-        raise loaded.refuse(("models", 0, "model"), seen[0].problem or "")
+        more = f" (and {len(seen) - 1} more to mend)" if len(seen) > 1 else ""
+        raise loaded.refuse(("models", 0, "model"), f"{seen[0].problem}{more}")
     for model, each in zip(loaded.study.models, seen, strict=True):
         if each.problem is not None:
             others = "; the other models go on" if each.fault else ""
@@ -37,16 +46,28 @@ def check_models(connected: Connected, loaded: LoadedStudy) -> None:
 
 
 def _look(connected: Connected, model: Model, pools: dict[str, Pool]) -> Seen:
-    missing = [name for name in pools_of(model) if name not in pools]
-    if missing:
-        known = ", ".join(pools) or "there is no pools file here"
-        return Seen(problem=f"uses the pool {missing[0]}, which the pools file lacks ({known})")
+    problem = _wrong_pool(connected, model, pools)
+    if problem is not None:
+        return Seen(problem=problem)
     match model:
         case OllamaModel():
             return _look_at_hosts(connected, model)
         case OpenAIModel() | GeminiModel():
             return _look_at_server(connected, model, pools)
     return Seen()
+
+
+def _wrong_pool(connected: Connected, model: Model, pools: dict[str, Pool]) -> str | None:
+    """Why the model cannot go through one of its pools, as far as the pools file here is the workers' too."""
+    for name in pools_of(model):
+        if name in pools and pools[name].provider != model.provider:
+            return f"uses the pool {name}, which is one of {pools[name].provider}: the workers will ask nothing"
+        if name not in pools and connected.settings.pools_file is None:
+            return f"uses the pool {name}, and no pools file is here: the workers need one, named with BOTHWAYS_POOLS"
+        if name not in pools:
+            known = ", ".join(pools)
+            return f"uses the pool {name}, which {connected.settings.pools_file} lacks; it has: {known}"
+    return None
 
 
 def _look_at_server(connected: Connected, model: OpenAIModel | GeminiModel, pools: dict[str, Pool]) -> Seen:
@@ -57,15 +78,17 @@ def _look_at_server(connected: Connected, model: OpenAIModel | GeminiModel, pool
     try:
         offered = open_provider(model, connected.settings, pools[names[0]] if names else None).models()
     except MisconfiguredError as error:
-        return Seen(problem=f"could not be asked from here ({error}); the workers will tell")
+        return Seen(problem=f"could not be asked from here: {stop_reason(model, error)}; the workers will tell")
     except ProviderError as error:
-        return Seen(problem=f"could not be asked from here which models it serves ({error})")
+        return Seen(problem=f"could not be asked from here which models it serves: {error}")
     wanted = model.model.removeprefix("models/")
     if offered is None or wanted in offered:
         return Seen()
-    known = ", ".join(offered[:20]) or "none"
-    more = f" and {len(offered) - 20} more" if len(offered) > 20 else ""
-    return Seen(problem=f"the server offers no model {model.model!r}; it offers: {known}{more}", fault=True)
+    near = get_close_matches(wanted, offered, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    known = ", ".join(offered[:SHOWN]) or "none"
+    more = f" and {len(offered) - SHOWN} more" if len(offered) > SHOWN else ""
+    return Seen(problem=f"the server offers no model {model.model!r}; {hint}it offers: {known}{more}", fault=True)
 
 
 def _nowhere(connected: Connected, model: OpenAIModel, pools: dict[str, Pool]) -> bool:

@@ -46,7 +46,10 @@ def run(
     wait_for: Annotated[
         float | None,
         typer.Option(
-            "--wait-for", min=0, help="With --wait: seconds to wait for a quota that is paused; no end if left out."
+            "--wait-for",
+            min=0,
+            help="With --wait: seconds to wait for what rests; if left out, half an hour for a server that fails and "
+            "without an end for a quota.",
         ),
     ] = None,
 ) -> None:

@@ -112,6 +112,7 @@ class PlainView:
         self._printed_at = now if due else self._printed_at
         for progress, pace in looks:
             self._tell(progress, stopped_reasons(progress))
+            self._tell(progress, how_to_go_on(progress), kind="note")
             if due:
                 # What has just begun waits for a dispatcher and for workers, and in a moment it does not.
                 self._tell(progress, [] if first and not last else held_reasons(progress))
@@ -154,6 +155,14 @@ def stopped_reasons(progress: Progress) -> list[str]:
     return sorted(waiting.reason for waiting in progress.waiting if waiting.stopped and waiting.reason)
 
 
+def how_to_go_on(progress: Progress) -> list[str]:
+    """What a person does about queues that a fault has stopped; empty if none was."""
+    if not stopped_reasons(progress):
+        return []
+    study = progress.study
+    return [f"mend what was stopped, then: bothways resume {study}; a worker reads its variables when it starts"]
+
+
 def render(progress: Progress, pace: Pace) -> RenderableType:
     """The state as a table by model and dataset, with a bar and the pace under it."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
@@ -170,7 +179,8 @@ def render(progress: Progress, pace: Pace) -> RenderableType:
     counts = Table.grid(padding=(0, 2, 0, 0))
     counts.add_row(bar, f"{progress.finished:,} of {progress.planned:,} jobs")
     title = Text(f"study {progress.study}", style="bold")
-    waiting = (Text(visible(line), style="yellow") for line in waiting_lines(progress))
+    lines = [*waiting_lines(progress), *how_to_go_on(progress)]
+    waiting = (Text(visible(line), style="yellow") for line in lines)
     return Group(title, table, counts, Text(_speed(progress, pace)), *waiting)
 
 

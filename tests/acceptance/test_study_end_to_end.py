@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,18 +61,18 @@ class Stage:
     environment: dict[str, str]
     processes: ExitStack
 
-    def write_study(self, *, items: int, latency_s: float = 0.0, **changes: Any) -> Path:  # noqa: ANN401
+    def write_study(self, *, items: int | Sequence[dict[str, Any]], latency_s: float = 0.0, **changes: Any) -> Path:  # noqa: ANN401
         """A study on a simulated model."""
         model = {"name": "sim", "provider": "simulated", "timeout_s": 1, "options": {"latency_s": latency_s}}
         return write_study(self.folder / changes.get("study", "trial"), items=items, **({"models": [model]} | changes))
 
-    def start(self, *arguments: str) -> Running:
+    def start(self, *arguments: str, program: Sequence[str] = ("-m", "ops.cli")) -> Running:
         """The command with these arguments, running until the test ends."""
         name = f"{arguments[0]}-{len(list(self.folder.glob('*.err')))}"
         out, err = self.folder / f"{name}.out", self.folder / f"{name}.err"
         with out.open("wb") as out_file, err.open("wb") as err_file:
             process = subprocess.Popen(
-                [sys.executable, "-m", "ops.cli", *arguments],
+                [sys.executable, *program, *arguments],
                 cwd=ROOT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

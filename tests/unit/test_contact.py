@@ -9,8 +9,8 @@ from contract.conditions import Rules
 from contract.models import GeminiModel, Model, OllamaModel, OllamaOptions, OpenAIModel
 from contract.prompts import PromptSet
 from contract.study import Bundles, ClosedFormat, Retry, Sampling
-from worker.contact import canary_request, contact_digest, rerouted, spoilt, unfit
-from worker.providers.base import Description, Endpoint
+from worker.contact import canary_request, contact_digest, rerouted, spoilt, stop_reason, unfit
+from worker.providers.base import Description, Endpoint, MisconfiguredError, ProviderError, RejectedError
 
 GEMINI = GeminiModel(provider="gemini", name="flash", model="gemini-2.5-flash")
 OPENAI = OpenAIModel(provider="openai", name="m", model="m", base_url="http://h:1/v1")
@@ -119,3 +119,27 @@ def test_a_model_that_another_one_answers_for_is_noticed(asked: str, told: str |
 
 def test_what_other_servers_call_their_models_is_their_own_affair() -> None:
     assert rerouted(rules(OPENAI), Completion(text="A", model_reported="/models/m.gguf")) is None
+
+
+REFUSED = MisconfiguredError("HTTP 401: no", credential=True)
+POOLED = GEMINI.model_copy(update={"pools": ("a", "b")})
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "pool", "told"),
+    [
+        pytest.param(GEMINI, REFUSED, None, "HTTP 401: no (look at the key in GEMINI_API_KEY)", id="the model's key"),
+        pytest.param(POOLED, REFUSED, "b", "HTTP 401: no (look at the key of the pool b)", id="the pool's key"),
+        pytest.param(POOLED, REFUSED, None, "HTTP 401: no (look at the key of the pool a)", id="the first pool's key"),
+        pytest.param(
+            OPENAI, REFUSED, None, "HTTP 401: no (no key was sent: name its variable with api_key_env)", id="no key"
+        ),
+        pytest.param(OPENAI, MisconfiguredError("HTTP 404: no"), None, "HTTP 404: no", id="not the key"),
+        pytest.param(OPENAI, RejectedError("HTTP 400: no"), None, "HTTP 400: no", id="the request"),
+        pytest.param(ollama(), REFUSED, None, "HTTP 401: no", id="a host"),
+    ],
+)
+def test_a_key_that_is_not_accepted_is_told_with_where_it_is_from(
+    model: Model, error: ProviderError, pool: str | None, told: str
+) -> None:
+    assert stop_reason(model, error, pool) == told

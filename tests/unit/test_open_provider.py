@@ -62,22 +62,22 @@ def test_a_model_without_an_address_is_the_embedded_one() -> None:
 @pytest.mark.parametrize("variable", ["NOT_SET", "EMPTY"])
 def test_a_key_that_is_not_there_is_named_by_its_variable(variable: str) -> None:
     for model in (openai(api_key_env=variable), gemini(api_key_env=variable)):
-        assert problem(model) == f"model {model.name}: the variable {variable} with its key is not set here"
+        assert problem(model) == f"model {model.name}: the variable {variable} with its key is not set"
     assert problem(openai(api_key_env="MODEL_KEY"), pool(api_key_env=variable)) == (
-        f"pool first: the variable {variable} with its key is not set here"
+        f"pool first: the variable {variable} with its key is not set"
     )
 
 
 def test_a_pool_s_key_is_enough() -> None:
     assert opened(gemini(), pool(api_key_env="POOL_KEY")).endpoint.model == "flash"
-    assert problem(gemini()) == "model g: the variable GEMINI_API_KEY with its key is not set here"
+    assert problem(gemini()) == "model g: the variable GEMINI_API_KEY with its key is not set"
 
 
 def test_a_header_s_variable_must_be_set_and_its_text_need_not_be_one() -> None:
     opened(openai(headers={"X-Tenant": "${TENANT}", "X-Title": "bothways"}))
 
     assert problem(openai(headers={"X-Tenant": "${NOT_SET}"})) == (
-        "model m: the variable NOT_SET for its header X-Tenant is not set here"
+        "model m: the variable NOT_SET for its header X-Tenant is not set"
     )
 
 

@@ -63,7 +63,7 @@ def _key(model: OpenAIModel | GeminiModel, pool: Pool | None, environment: Mappi
     key = environment.get(variable, "").strip()
     if not key:
         whose = f"model {model.name}" if pool is None or pool.api_key_env is None else f"pool {pool.name}"
-        raise MisconfiguredError(f"{whose}: the variable {variable} with its key is not set here")
+        raise MisconfiguredError(f"{whose}: the variable {variable} with its key is not set")
     return key
 
 
@@ -73,7 +73,5 @@ def _resolved(model: OpenAIModel, name: str, value: str, environment: Mapping[st
         return value
     found = environment.get(value[2:-1], "").strip()
     if not found:
-        raise MisconfiguredError(
-            f"model {model.name}: the variable {value[2:-1]} for its header {name} is not set here"
-        )
+        raise MisconfiguredError(f"model {model.name}: the variable {value[2:-1]} for its header {name} is not set")
     return found

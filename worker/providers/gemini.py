@@ -1,5 +1,6 @@
 """The Gemini API, through Google's own client."""
 
+import logging
 import math
 import re
 import ssl
@@ -142,7 +143,11 @@ def _split(base_url: str) -> tuple[str, str]:
 
 
 def _open_client(address: str, version: str, key: str, http: httpx2.Client) -> genai.Client:
-    """A client that takes nothing from the environment: whatever is left open here, the SDK looks up there."""
+    """A client that takes nothing from the environment: whatever is left open here, the SDK looks up there.
+
+    It looks all the same, and warns that it uses a key from there, which is not so: the one that it is given wins.
+    """
+    logging.getLogger("google_genai._api_client").setLevel(logging.ERROR)
     # For the ways of the SDK that are never taken: it trusts nobody, and no file of certificates is read for it.
     unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return genai.Client(

@@ -129,8 +129,10 @@ def _meaning(refusal: _Refusal) -> ProviderError:
         return _too_much(refusal)
     if status == 403 and refusal.shows(*_BLOCKED):
         return RefusedError(refusal.message)
-    if status in (401, 402, 403, 404):
-        return MisconfiguredError(refusal.message, credential=status != 404)
+    if status in (401, 402, 403):
+        return MisconfiguredError(refusal.message, credential=True)
+    if status == 404:
+        return MisconfiguredError(f"{refusal.message} (no such model there, or the base_url is not the whole one)")
     if status >= 500 or status in (408, 409, 425):
         return TransientError(refusal.message)
     if status < 400:
