@@ -72,8 +72,8 @@ class WorkerHeartbeatRow(SQLModel, table=True):
     """A worker process that was seen, what it listens to, and its pace there: seconds a job by queue.
 
     `endpoint` is the GPU host that it serves and `models` what that host has, both null for other workers. `resting`:
-    the queues that it leaves alone for a while, each with a reason and the instant until when. `notes`: what a person
-    should know of its host.
+    the queues that it leaves alone for a while, each with a reason and the instant until when. `wants`: how many more
+    bundles it can use at once of a queue with pools. `notes`: what a person should know of its host.
     """
 
     __tablename__ = "worker_heartbeat"
@@ -89,6 +89,7 @@ class WorkerHeartbeatRow(SQLModel, table=True):
     models: list[str] | None = Field(default=None, sa_type=JSONB)
     resting: dict[str, Any] = Field(sa_type=JSONB, sa_column_kwargs={"server_default": "{}"})
     notes: list[str] = Field(sa_type=JSONB, sa_column_kwargs={"server_default": "[]"})
+    wants: dict[str, int] = Field(sa_type=JSONB, sa_column_kwargs={"server_default": "{}"})
 
 
 class DispatcherHeartbeatRow(SQLModel, table=True):

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from celery import Celery
 from kombu.exceptions import KombuError
@@ -67,6 +68,7 @@ class Dispatcher:
         self._presence = Presence(engine)
         self._draw = random.Random()
         self._recover_from = float("-inf")
+        self._told_at: datetime | None = None
 
     def run(self, stopping: threading.Event) -> None:
         """Lead or stand by until told to stop; a service that is away is waited for."""
@@ -117,8 +119,9 @@ class Dispatcher:
         with self._engine.begin() as connection:
             recovered = recover(connection) if time.monotonic() >= self._recover_from else 0
             wake(connection)
-            queues = served_queues(connection)
+            queues = served_queues(connection, self._told_at)
             known = known_queues(connection)
+        self._told_at = max((queue.told_at for queue in queues), default=self._told_at)
         lengths = self._lengths(known)
         recovered += self._take_back_lost([queue.queue for queue in queues if not lengths.get(queue.queue)])
         if recovered:
@@ -138,7 +141,8 @@ class Dispatcher:
     def _fill(self, queue: ServedQueue, *, messages: int) -> int:
         """Queue and publish what the window of one queue has room for; returns how many jobs."""
         with self._engine.begin() as connection:
-            bundles = self._choose(connection, queue)[:messages]
+            most = messages if queue.wanted is None else min(messages, queue.wanted)
+            bundles = self._choose(connection, queue)[:most]
             wanted = [job_id for bundle in bundles for job_id in bundle.job_ids]
             queued = mark_queued(connection, wanted, lease_s=QUEUED_LEASE_S) if wanted else set()
         try:

@@ -6,6 +6,7 @@ their ids everywhere, so that two that update many of them cannot wait for each 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection, text
 
@@ -65,14 +66,20 @@ _UNQUEUE_OLD = text("""
 """)
 
 _SERVED = text("""
-    SELECT served.queue, served.slots, served.pace_s, (
-        SELECT count(*) FROM job WHERE job.queue = served.queue AND job.state IN ('queued', 'running')
-    ) AS held
+    SELECT served.*, held.jobs AS held, held.queued
     FROM (
-        SELECT queue, sum(slots) AS slots, avg((pace ->> queue)::float) AS pace_s
+        SELECT queue, sum(slots) AS slots, avg((pace ->> queue)::float) AS pace_s, max(seen_at) AS told_at,
+               CASE WHEN bool_or(wants ? queue) THEN sum(
+                   CASE WHEN NOT wants ? queue THEN slots
+                        WHEN seen_at > coalesce(CAST(:told_at AS timestamptz), '-infinity')
+                        THEN (wants ->> queue)::int ELSE 0 END
+               ) END AS wanted
         FROM worker_heartbeat CROSS JOIN LATERAL jsonb_array_elements_text(queues) AS queue
         WHERE seen_at > now() - make_interval(secs => :seen) GROUP BY queue
-    ) AS served ORDER BY served.queue
+    ) AS served CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs, count(*) FILTER (WHERE state = 'queued') AS queued FROM job
+        WHERE job.queue = served.queue AND job.state IN ('queued', 'running')
+    ) AS held ORDER BY served.queue
 """)
 _KNOWN = text("SELECT DISTINCT queue FROM condition")
 # That a study has due jobs is asked with a limit: for EXISTS Postgres counts through all of them.
@@ -108,19 +115,30 @@ _QUEUE = text("""
 
 @dataclass(frozen=True, kw_only=True)
 class ServedQueue:
-    """A queue that living workers serve: their slots, their seconds a job (None if none told), jobs in its window."""
+    """A queue that living workers serve: their slots, their seconds a job (None if none told), jobs in its window.
+
+    Of the jobs that are `held`, `queued` are not claimed yet. `wanted`: how many more bundles its workers can use where
+    a quota decides how fast they go, None where none does; they told that at `told_at`.
+    """
 
     queue: str
     slots: int
     pace_s: float | None
     held: int
+    queued: int
+    wanted: int | None
+    told_at: datetime
 
     def room(self, largest_bundle: int) -> int:
-        """How many more jobs its window has room for: some minutes of work, and two bundles for each slot at least."""
+        """How many more jobs its window has room for: some minutes of work, and two bundles for each slot at least, but
+        no more bundles than are wanted."""
         per_slot = FIRST_JOBS_PER_SLOT
         if self.pace_s is not None:
             per_slot = min(MOST_JOBS_PER_SLOT, int(WINDOW_S / max(self.pace_s, 1e-3)))
-        return max(0, self.slots * max(per_slot, 2 * largest_bundle) - self.held)
+        room = self.slots * max(per_slot, 2 * largest_bundle) - self.held
+        if self.wanted is not None:
+            room = min(room, self.wanted * largest_bundle - self.queued)
+        return max(0, room)
 
 
 def recover(connection: Connection) -> int:
@@ -144,9 +162,12 @@ def unqueue_old(connection: Connection, queues: Sequence[str], *, left_s: float)
     return connection.execute(_UNQUEUE_OLD, {"queues": list(queues), "left_s": left_s}).rowcount
 
 
-def served_queues(connection: Connection) -> list[ServedQueue]:
-    """The queues that living workers serve; a queue without a worker is not fed."""
-    rows = connection.execute(_SERVED, {"seen": WORKER_SEEN_S}).mappings()
+def served_queues(connection: Connection, told_at: datetime | None = None) -> list[ServedQueue]:
+    """The queues that living workers serve; a queue without a worker is not fed.
+
+    What workers wanted at `told_at` or before was given to them already.
+    """
+    rows = connection.execute(_SERVED, {"seen": WORKER_SEEN_S, "told_at": told_at}).mappings()
     return [ServedQueue(**row) for row in rows]
 
 

@@ -4,7 +4,7 @@ import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -55,9 +55,9 @@ def valkey_url(services: Path) -> Iterator[str]:
         yield server.url
 
 
-@pytest.fixture
-def database_url(postgres_url: str) -> Iterator[str]:
-    """A database of this test's own, copied from the migrated template."""
+@contextmanager
+def fresh_database(postgres_url: str) -> Iterator[str]:
+    """A database copied from the migrated template, for as long as it is needed."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     server = make_url(postgres_url).set(database="postgres", drivername="postgresql")
     admin = server.render_as_string(hide_password=False)
@@ -65,6 +65,20 @@ def database_url(postgres_url: str) -> Iterator[str]:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{TEMPLATE}"'.encode())
         yield make_url(postgres_url).set(database=name).render_as_string(hide_password=False)
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+@pytest.fixture
+def database_url(postgres_url: str) -> Iterator[str]:
+    """A database of this test's own."""
+    with fresh_database(postgres_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_database_url(postgres_url: str) -> Iterator[str]:
+    """A database for all tests of a page."""
+    with fresh_database(postgres_url) as url:
+        yield url
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from contract.completion import Completion
@@ -26,15 +27,14 @@ from worker.providers.base import (
     ThrottledError,
     TransientError,
 )
-from worker.records import Called, ClaimedJob, Deployment
+from worker.records import Called, ClaimedJob
 from worker.rest import LONGEST_REST_S, Rests
 from worker.retry import THROTTLED_WAIT_S, Tally
+from worker.store import JobStore
+from worker.wants import Wants
 
 IN_PLACE_S = 20.0
 """A permit that comes within so many seconds is waited for; for a later one the bundle goes back."""
-
-LEASE_MARGIN_S = 60.0
-"""A permit holds its place in a pool for so much longer than the call may take."""
 
 REJECTED_S = 600.0
 """A pool whose key this process was refused is left alone for so long, if the model has another one."""
@@ -59,36 +59,41 @@ class Access:
 
     def __init__(
         self,
-        store: ContactStore,
+        contact_store: ContactStore,
         open_provider: Opener,
         *,
-        deployment_id: Callable[[Deployment], int],
+        store: JobStore,
         gate: Gate | None,
         stopping: threading.Event,
         most_slots: int = 1,
         patience: float = 1.0,
     ) -> None:
         self.rests = Rests(patience=patience)
+        self.wants = Wants(most_slots)
         self._providers = Providers(open_provider, {} if gate is None else gate.pools)
         self.contacts = Contacts(
-            store,
+            contact_store,
             self.rests,
             provider=self._providers.first,
             call=self._call,
-            deployment_id=deployment_id,
+            deployment_id=store.deployment_id,
             most_slots=most_slots,
             patience=patience,
         )
         self._gate = gate
         self._stopping = stopping
+        self._lease_margin_s = store.lease_margin_s
         self._rejected: dict[str, float] = {}
 
     def enter(self, job: ClaimedJob, prepared: Prepared, *, until: float, wait: bool = True) -> Entry | None:
         """The permission to make one call of `job`; None if there is none before the monotonic instant `until`.
 
-        Then the queue rests or is stopped, or the time is too short. `wait`: for the first contact, and for a permit
-        that is near.
+        Then the queue rests or is stopped, or the time is too short. `wait`: for first contacts and for near permits.
         """
+        with self.wants.standing(job.queue) if wait else nullcontext():
+            return self._enter(job, prepared, until, wait)
+
+    def _enter(self, job: ClaimedJob, prepared: Prepared, until: float, wait: bool) -> Entry | None:
         rules = job.rules
         if self.rests.of(job.queue) is not None:
             return None
@@ -120,7 +125,8 @@ class Access:
 
     def ask(self, entry: Entry, job: ClaimedJob, tally: Tally, prepared: Prepared) -> Asked:
         """Make the call; settle with the pool, note what it says about the server, and what it counts as."""
-        asked = ask_once(job, tally, prepared, entry.provider, entry.description, entry.pool)
+        with self.wants.calling(job.queue):
+            asked = ask_once(job, tally, prepared, entry.provider, entry.description, entry.pool)
         elsewhere = self._may_go_well_elsewhere(job.rules, entry.permit, asked.fault)
         if entry.permit is not None:
             self._settle(entry.permit, asked.fault, asked.attempt.tokens_in, asked.attempt.tokens_out)
@@ -150,12 +156,11 @@ class Access:
     def _permit(self, rules: Rules, prompt: str, *, longest_s: float, rest: bool) -> Permit | None:
         """A permit of the pool that can go first; None if none comes in time, and then the queue may rest."""
         assert self._gate is not None  # noqa: S101 - a provider with pools is not opened without one
-        names = self._accepted(pools_of(rules.model))
         got = self._gate.await_permit(
-            names,
+            self._accepted(pools_of(rules.model)),
             tokens_in=estimate_tokens(prompt),
             tokens_out=rules.format.sampling.max_tokens,
-            lease_s=rules.model.timeout_s + LEASE_MARGIN_S,
+            lease_s=rules.model.timeout_s + self._lease_margin_s,  # as long as the job's own
             longest_s=longest_s,
             stopping=self._stopping,
         )
@@ -175,7 +180,8 @@ class Access:
                 if permit is None:
                     return called
             called = self._called(rules, request, permit)
-            if not self._may_go_well_elsewhere(rules, permit, _fault(called)):
+            fault = called.outcome if isinstance(called.outcome, ProviderError) else None
+            if not self._may_go_well_elsewhere(rules, permit, fault):
                 break
         return called
 
@@ -218,8 +224,7 @@ class Access:
             return  # its faults are drawn for each call; there is no server to spare
         match fault:
             case TransientError():
-                host = isinstance(fault, HostError)
-                lasting = isinstance(fault, HostError) and fault.lasting
+                host, lasting = isinstance(fault, HostError), bool(getattr(fault, "lasting", False))
                 if self.rests.fault(queue, str(fault), host=host, lasting=lasting):
                     self.contacts.doubt(queue)
             case ThrottledError(wait_s=wait_s) if not pooled:
@@ -242,9 +247,4 @@ class Access:
 
     def _accepted(self, pools: tuple[str, ...]) -> tuple[str, ...]:
         """The pools whose keys were not rejected lately; all of them if that leaves none."""
-        now = time.monotonic()
-        return tuple(name for name in pools if self._rejected.get(name, now) <= now) or pools
-
-
-def _fault(called: Called) -> ProviderError | None:
-    return called.outcome if isinstance(called.outcome, ProviderError) else None
+        return tuple(name for name in pools if self._rejected.get(name, 0.0) <= time.monotonic()) or pools

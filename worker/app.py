@@ -19,6 +19,7 @@ from contract.broker import IDLE_QUEUE, create_celery
 from contract.database import open_engine
 from contract.pools import read_pools
 from contract.settings import Settings
+from worker.consumer import SteadyConsumer
 from worker.contact_store import TRIED_AGAIN_AFTER_S, ContactStore
 from worker.evaluate import Evaluator
 from worker.pools import Gate
@@ -87,6 +88,7 @@ def _serve(app: Celery, options: WorkerOptions, name: str, registry: Registry) -
         pool="threads",
         concurrency=options.slots,
         queues=[IDLE_QUEUE],
+        consumer_cls=SteadyConsumer,
         loglevel="INFO",
         without_gossip=True,
         without_mingle=True,

@@ -49,7 +49,7 @@ class Evaluator:
         self.access = Access(
             contacts,
             open_provider,
-            deployment_id=store.deployment_id,
+            store=store,
             gate=gate,
             stopping=stopping,
             most_slots=slots,
@@ -71,6 +71,8 @@ class Evaluator:
         finally:
             # Also after an error that nobody foresaw: what was not finished must not wait for its lease.
             way.end()
+            if outcomes.total() > outcomes["put back"]:
+                self.access.wants.ended(jobs[0].queue)
             if way.left:
                 outcomes["given back"] = len(way.left)
                 self._give_back(list(way.left))

@@ -33,11 +33,13 @@ _SERVED = text("""
 """)
 _HEARTBEAT = text("""
     INSERT INTO worker_heartbeat
-        (worker, started_at, seen_at, slots, queues, version, pace, endpoint, models, resting, notes)
+        (worker, started_at, seen_at, slots, queues, version, pace, endpoint, models, resting, notes,
+         wants)
     VALUES (:worker, now(), now(), :slots, CAST(:queues AS jsonb), :version, CAST(:pace AS jsonb), :endpoint,
-            CAST(:models AS jsonb), CAST(:resting AS jsonb), CAST(:notes AS jsonb))
+            CAST(:models AS jsonb), CAST(:resting AS jsonb), CAST(:notes AS jsonb), CAST(:wants AS jsonb))
     ON CONFLICT (worker) DO UPDATE SET seen_at = now(), slots = excluded.slots, queues = excluded.queues,
-        pace = excluded.pace, models = excluded.models, resting = excluded.resting, notes = excluded.notes
+        pace = excluded.pace, models = excluded.models, resting = excluded.resting, notes = excluded.notes,
+        wants = excluded.wants
 """)
 _GONE = text("DELETE FROM worker_heartbeat WHERE worker = :worker")
 
@@ -104,11 +106,13 @@ class Registry:
             values = {"providers": list(self.providers), "endpoint": self.chooser.station.endpoint or ""}
             served = connection.execute(_SERVED, values).all()
         # A queue that some of its studies ask without a pool is never held up by one.
-        self.access.rest_where_paused({row.queue: _pools(row.pools) for row in served if None not in row.pools})
+        pooled = {row.queue: _pools(row.pools) for row in served if None not in row.pools}
+        self.access.rest_where_paused(pooled)
         resting = self.access.rests.now()
         queues = self.chooser.choose([row.queue for row in served if row.queue not in resting])
         with self.engine.begin() as connection:
-            connection.execute(_HEARTBEAT, self._beat(queues, resting))
+            wants = self.access.wants.now([queue for queue in queues if queue in pooled])
+            connection.execute(_HEARTBEAT, self._beat(queues, resting) | {"wants": json.dumps(wants)})
         return queues
 
     @property

@@ -53,7 +53,7 @@ class JobStore:
         self._together = engine.execution_options(isolation_level="READ COMMITTED")
         self._worker = worker
         self._endpoint = endpoint or ""
-        self._margin_s = lease_margin_s
+        self.lease_margin_s = lease_margin_s
         self._committer: Committer[dict[str, Any]] = Committer(self._keep_all, alone=(DataError, IntegrityError))
         self._deployments: dict[Deployment, int] = {}
         self._ways: dict[tuple[int, int], _Way] = {}
@@ -65,7 +65,7 @@ class JobStore:
         """
         ids = list(job_ids)
         with self._single.connect() as connection:
-            values = {"ids": ids, "margin": self._margin_s, "endpoint": self._endpoint}
+            values = {"ids": ids, "margin": self.lease_margin_s, "endpoint": self._endpoint}
             rows = connection.execute(statements.CLAIM, values).mappings().all()
             try:
                 ways = self._read_ways(connection, {(row["condition"], row["revision"]) for row in rows})
@@ -139,7 +139,7 @@ class JobStore:
         return {"next": job.id, "next_claim": job.claim, "lease_s": self._call_lease_s(job)}
 
     def _call_lease_s(self, job: ClaimedJob) -> float:
-        return job.rules.model.timeout_s + self._margin_s
+        return job.rules.model.timeout_s + self.lease_margin_s
 
     def _read_ways(self, connection: Connection, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], _Way]:
         """How each condition asks; read again only when a `run` has made another revision of its study."""

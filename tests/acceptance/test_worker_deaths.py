@@ -14,6 +14,7 @@ import pytest
 from contract.database import open_engine
 from ops.local.engines import Engine as LocalEngine
 from ops.local.postgres import start_postgres
+from ops.local.valkey import start_valkey
 from ops.schema import migrate
 from producer.enqueue import enqueue
 from producer.study_file import read_study
@@ -86,6 +87,23 @@ def test_a_bundle_that_is_delivered_again_while_it_runs_is_asked_once(stage: Sta
     ended = [re.findall(r"Task bothways\.evaluate\[(\S+)\] succeeded", log.read_text()) for log in logs]
     deliveries = [message for messages in ended for message in messages]
     assert len(deliveries) > len(set(deliveries))  # otherwise nothing came twice, and this proves nothing
+
+
+def test_a_worker_with_free_slots_and_bundles_in_hand_outlives_its_broker(stage: Stage, tmp_path: Path) -> None:
+    with start_valkey(tmp_path) as valkey:
+        stage.environment["BOTHWAYS_BROKER_URL"] = valkey.url
+        worker = stage.start("worker", "--provider", "simulated", "--slots", "8")
+        stage.start("dispatch")
+        for number in (1, 2):
+            enqueue(stage.engine, read_study(stage.write_study(items=4, study=f"trial-{number}", latency_s=0.9)))
+            await_that(lambda: stage.count("calling") > 0)
+            valkey.restart()
+            await_that(lambda: stage.count("finished_at IS NULL") == 0)
+
+        assert stage.states() == {"answered": 16}
+        assert worker.said.count("Connection to broker lost") == 2
+        assert worker.process.poll() is None
+        assert len(stage.attempts()) == len(stage.calls()) == 16
 
 
 @pytest.fixture

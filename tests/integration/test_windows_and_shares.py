@@ -1,5 +1,6 @@
 """Windows, shares and bundles on a real Postgres and a real Valkey: who is fed how much, and what the broker holds."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -125,6 +126,61 @@ def test_windows_and_bundles_follow_the_pace_that_workers_tell(
 
     assert states(engine)["queued"] == window
     assert max(len(ids) for ids in bundles(broker)) == longest
+
+
+def want(engine: Engine, worker: str, bundles: int) -> None:
+    """A worker's next heartbeat, with how many bundles it wants."""
+    change(
+        engine,
+        "UPDATE worker_heartbeat SET seen_at = clock_timestamp(), wants = CAST(:wants AS jsonb) WHERE worker = :worker",
+        worker=worker,
+        wants=json.dumps({QUEUE: bundles}),
+    )
+
+
+def test_where_a_quota_decides_workers_get_the_bundles_that_they_want_once(
+    engine: Engine, broker: Redis, dispatcher: Dispatcher, tmp_path: Path
+) -> None:
+    plan(engine, tmp_path, items=100)
+    beat(engine, slots=16, worker="one")
+    beat(engine, slots=16, worker="other")
+    fed = []
+
+    for wishes in ({"one": 2, "other": 1}, {}, {"one": 3}, {"one": 0, "other": 0}):
+        for worker, wanted in wishes.items():
+            want(engine, worker, wanted)
+        dispatcher.tick()
+        fed.append([len(ids) for ids in bundles(broker)])
+        broker.delete(list_key(QUEUE))
+        change(engine, "UPDATE job SET state = 'running' WHERE state = 'queued'")
+
+    assert fed == [[4, 4, 4], [], [4, 4, 4], []]
+
+
+def test_bundles_that_nobody_has_taken_yet_are_not_wanted_twice(
+    engine: Engine, broker: Redis, dispatcher: Dispatcher, tmp_path: Path
+) -> None:
+    plan(engine, tmp_path, items=100)
+    beat(engine, slots=16)
+
+    for _ in range(3):
+        want(engine, "w", 2)
+        dispatcher.tick()
+
+    assert [len(ids) for ids in bundles(broker)] == [4, 4]
+
+
+def test_a_worker_that_no_quota_holds_up_is_fed_for_all_its_slots(
+    engine: Engine, broker: Redis, dispatcher: Dispatcher, tmp_path: Path
+) -> None:
+    plan(engine, tmp_path, items=100)
+    beat(engine, slots=2, worker="free")
+    beat(engine, slots=16, worker="held up")
+    want(engine, "held up", 1)
+
+    dispatcher.tick()
+
+    assert [len(ids) for ids in bundles(broker)] == [4, 4, 4]
 
 
 def test_a_lost_message_costs_half_a_minute_where_its_queue_is_empty(

@@ -35,13 +35,13 @@ def upgrade() -> None:
     op.create_unique_constraint("uq_stop_study_queue_endpoint", "stop", ["study", "queue", "endpoint"])
     op.add_column("worker_heartbeat", sa.Column("endpoint", sa.Text(), nullable=True))
     op.add_column("worker_heartbeat", sa.Column("models", postgresql.JSONB(astext_type=sa.Text()), nullable=True))
-    for name, default in (("resting", "{}"), ("notes", "[]")):
+    for name, default in (("resting", "{}"), ("wants", "{}"), ("notes", "[]")):
         column = sa.Column(name, postgresql.JSONB(astext_type=sa.Text()), server_default=default, nullable=False)
         op.add_column("worker_heartbeat", column)
 
 
 def downgrade() -> None:
-    for name in ("notes", "resting", "models", "endpoint"):
+    for name in ("notes", "wants", "resting", "models", "endpoint"):
         op.drop_column("worker_heartbeat", name)
     op.execute("DELETE FROM stop WHERE endpoint <> ''")
     op.drop_constraint("uq_stop_study_queue_endpoint", "stop", type_="unique")
