@@ -187,7 +187,7 @@ def test_hosts_share_the_models_and_none_is_asked_for_one_that_it_lacks(hosts: H
         assert len(server.loads) == len(set(server.loads))
         assert not overlap(server.calls)
     assert {call.tag for call in asked(second)} <= {"a:latest", "b:latest"}
-    assert reason.startswith("no worker serves ollama.c: no host has c:latest (")
+    assert reason.startswith("no worker serves ollama.c:latest@4096: no host has c:latest (")
     assert f"{first.label} has a:latest, b:latest, d:latest" in reason
 
 
@@ -258,7 +258,7 @@ def test_an_ollama_that_is_away_or_slow_is_named_and_waited_for(hosts: Hosts) ->
     away = f"Ollama at {label}: connection: {label} cannot be reached"
     hosts.await_that(lambda: hosts.notes("gpu1") == [away])
     progress = read_progress(hosts.stage.engine, "trial")
-    assert stuck_reasons(progress) == [f"no worker serves ollama.a: {away}"]
+    assert stuck_reasons(progress) == [f"no worker serves ollama.a:latest@4096: {away}"]
     assert waiting_lines(progress)[-1] == f"note: {away}"
 
     with back_at(port) as server:
