@@ -214,6 +214,7 @@ def test_a_spent_day_lets_the_jobs_wait_untouched_until_the_next_one_begins(
         server.meter.new_day()
         await_that(lambda: fleet.stage.states() == {"answered": 22}, seconds=10)
 
+        sys.stdout.write(json.dumps({"daily": {"refused": refused}}) + "\n")
         assert (state.paused_until, state.reason) == (boundary, EXHAUSTED)
         assert 1 <= refused <= 4
         until = f"until {boundary.astimezone(ZoneInfo('UTC')):%H:%M:%S} UTC"
@@ -261,20 +262,28 @@ def test_the_place_of_a_worker_that_was_killed_in_a_call_is_free_when_its_lease_
     database_url: str, broker_url: str, tmp_path: Path
 ) -> None:
     pools = [{"name": "places", "provider": "simulated", "concurrency": 2}]
-    model = {"name": "sim", "provider": "simulated", "pools": ["places"], "timeout_s": 2, "options": {"latency_s": 1}}
+    model = {"name": "sim", "provider": "simulated", "pools": ["places"], "timeout_s": 2, "options": {"latency_s": 1.9}}
     with pooled(
-        tmp_path, database_url=database_url, broker_url=broker_url, pools=pools, BOTHWAYS_LEASE_MARGIN_S="1"
+        tmp_path, database_url=database_url, broker_url=broker_url, pools=pools, BOTHWAYS_LEASE_MARGIN_S="5"
     ) as fleet:
-        fleet.study(model, items=4, bundles={"size": 1, "budget_s": 3})
+        fleet.study(model, items=2, bundles={"size": 1, "budget_s": 2})
         (killed,) = fleet.start(workers=1, slots=4, provider="simulated")
-        await_that(lambda: len(fleet.stage.calls()) == 2)
+        await_that(lambda: _held(fleet) == 2)
         killed.process.kill()
         killed.end()
-        died, held = time.time(), pool_states(fleet.broker, ["places"])["places"].held
+        died, held = time.time(), _held(fleet)
         fleet.start(workers=1, slots=4, provider="simulated")
-        await_that(lambda: fleet.stage.states() == {"answered": 8}, seconds=40)
+        await_that(lambda: fleet.stage.states() == {"answered": 4}, seconds=40)
 
-        first = min(attempt["started_at"] for attempt in fleet.attempts("simulated.sim")).timestamp()
+        first = min(at for at in _asked_at(fleet) if at > died)
+        sys.stdout.write(json.dumps({"places": {"free after": first - died}}) + "\n")
         assert held == 2
-        assert first - died > 1.5
-        assert len(fleet.stage.calls() - fleet.stage.attempts()) == 2
+        assert first - died > 4.5  # a lease is seven seconds, and no call had begun more than two before
+
+
+def _held(fleet: Pooled) -> int:
+    return pool_states(fleet.broker, ["places"])["places"].held
+
+
+def _asked_at(fleet: Pooled) -> list[float]:
+    return [attempt["started_at"].timestamp() for attempt in fleet.attempts("simulated.sim")]
