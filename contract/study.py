@@ -99,11 +99,14 @@ class Retry(Spec):
     """When a job is asked again within one round.
 
     `invalid`: how often after a completion that could not be read; every attempt is kept and figures are given for
-    first and final. `faults`: how many calls without a completion end the job as failed.
+    first and final. `strategy` is how: `resample` sends the same with a new seed, `remind` also adds a sentence to the
+    prompt (`reminder`, with {letters}; ours in English and Italian if it is left out), `constrain` also lets the server
+    take nothing but a letter. `faults`: how many calls without a completion end the job as failed.
     """
 
     invalid: Annotated[int, Field(ge=0, le=100)] = 0
-    strategy: Literal["resample"] = "resample"
+    strategy: Literal["resample", "remind", "constrain"] = "resample"
+    reminder: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     faults: Annotated[int, Field(ge=1, le=100)] = 5
 
 

@@ -11,6 +11,7 @@ from contract.errors import InputError, UsageError
 from contract.items import Item
 from contract.prompts import ANY_LANGUAGE, PromptSet, body_of, load_prompt
 from contract.refusals import refusal
+from contract.reminders import reminder
 from contract.storable import is_storable
 from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
@@ -81,9 +82,13 @@ def _refuse_twins(loaded: LoadedStudy) -> None:
 def _refuse_unconstrained(loaded: LoadedStudy) -> None:
     """A format that limits the answers needs servers that can be told so."""
     for number, model in enumerate(loaded.study.models):
-        if loaded.study.formats[0].constrain and not model.can_constrain:
+        retry = loaded.study.retry
+        limited = (
+            "formats[0]" if loaded.study.formats[0].constrain else "retry" if retry.strategy == "constrain" else None
+        )
+        if limited is not None and not model.can_constrain:
             problem = (
-                "formats[0] constrains the answers: add constrains_by with the way that this server takes "
+                f"{limited} constrains the answers: add constrains_by with the way that this server takes "
                 "(structured_outputs, guided_choice, grammar or json_schema), or take constrain out"
             )
             raise loaded.refuse(("models", number), problem)
@@ -131,6 +136,7 @@ def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, given: Path 
     wrong_answers = None if dataset.wrong_answers is None else _file(loaded, dataset, (*field, "wrong_answers"))
     items = load_dataset(dataset, path, wrong_answers)
     _check_expectation(loaded, dataset, len(items), field)
+    _check_reminder(loaded, dataset, items)
     _check_prompt_fits(loaded, dataset, items, field)
     return items[: loaded.study.limit]
 
@@ -176,6 +182,21 @@ def _check_expectation(loaded: LoadedStudy, dataset: Dataset, found: int, field:
     if dataset.expect is not None and dataset.expect.items != found:
         problem = f"the file holds {found:,} items, the study expects {dataset.expect.items:,}"
         raise loaded.refuse((*field, "expect", "items"), problem)
+
+
+def _check_reminder(loaded: LoadedStudy, dataset: Dataset, items: list[Item]) -> None:
+    """Where the study reminds, every item must find a sentence in its language."""
+    rules = loaded.study.retry
+    if rules.strategy != "remind":
+        if rules.reminder is not None:
+            raise loaded.refuse(("retry", "reminder"), "only strategy remind sends it; set the strategy or take it out")
+        return
+    for item in items:
+        try:
+            reminder(rules, item.language, len(item.choices))
+        except ValueError as error:
+            problem = f"{error} (item {item.source_id} of {dataset.name})"
+            raise loaded.refuse(("retry", "strategy" if rules.reminder is None else "reminder"), problem) from None
 
 
 def _check_prompt_fits(loaded: LoadedStudy, dataset: Dataset, items: list[Item], field: FieldPath) -> None:

@@ -13,6 +13,7 @@ from contract.formats import closed
 from contract.orders import letters_for
 from contract.reading import STRICT, STRICT_VERSION
 from contract.storable import storable
+from worker.prepare import Prepared
 from worker.providers.base import (
     Description,
     Endpoint,
@@ -42,15 +43,6 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """A call as far as it is known before it is made; `error` says why it cannot be made at all."""
-
-    seed: int
-    prompt: str | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Begun:
     """A call that is being made."""
 
@@ -58,15 +50,6 @@ class _Begun:
     started_at: datetime
     prepared: Prepared
     pool: str | None
-
-
-def prepare(job: ClaimedJob, tally: Tally) -> Prepared:
-    """Render the prompt of the next call of `job`; nothing is raised."""
-    seed = job.seed(tally.invalid)
-    try:
-        return Prepared(seed=seed, prompt=closed.render(job.item, job.variant, job.rules.prompt))
-    except Exception as error:  # noqa: BLE001 - a fault of ours must end this job, not its bundle
-        return Prepared(seed=seed, error=f"rendering failed: {error!r}")
 
 
 def ask_once(
@@ -87,7 +70,7 @@ def ask_once(
         sampling=job.rules.format.sampling,
         seed=prepared.seed,
         timeout_s=job.rules.model.timeout_s,
-        allowed=letters if job.rules.format.constrain else None,
+        allowed=letters if prepared.constrained else None,
     )
     return _call(job, begun, request, provider, description)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.exc import DataError, IntegrityError
 
 from worker.access import Access, Entry
-from worker.ask import Asked, Prepared, cannot_ask, prepare, without_details
+from worker.ask import Asked, cannot_ask, without_details
 from worker.company import Company
 from worker.contact_store import ContactStore
 from worker.hands import Hands
@@ -18,6 +18,7 @@ from worker.openings import Opener
 from worker.pace import Pace
 from worker.persist import persistently
 from worker.pools import Gate
+from worker.prepare import Prepared, prepare
 from worker.records import ClaimedJob
 from worker.retry import AskAgain, Decision, Done, Dropped, Tally, asking_policy, count, decide
 from worker.store import JobStore

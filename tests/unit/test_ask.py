@@ -19,7 +19,8 @@ from contract.prompts import ANY_LANGUAGE, PromptSet
 from contract.storable import MAX_CHARACTERS
 from contract.study import Bundles, ClosedFormat, Retry, Sampling
 from tests.builders import make_item
-from worker.ask import Asked, ask_once, by_another, cannot_ask, prepare
+from worker.ask import Asked, ask_once, by_another, cannot_ask
+from worker.prepare import prepare
 from worker.providers.base import (
     Description,
     Endpoint,
@@ -352,3 +353,63 @@ def test_nothing_that_a_server_can_say_is_raised(text: str, place: str) -> None:
 
     assert asked.attempt.outcome in {"answered", "invalid", "no_completion"}
     assert (asked.attempt.answer is None) == (asked.attempt.outcome != "answered")
+
+
+def retrying(strategy: str, *, language: str | None = "en", **more: Any) -> ClaimedJob:  # noqa: ANN401
+    """A job whose study asks again in this way."""
+    job = make_job()
+    retry = Retry.model_validate({"invalid": 2, "strategy": strategy} | more)
+    return replace(job, item=make_item(language=language), rules=replace(job.rules, retry=retry))
+
+
+@pytest.mark.parametrize("strategy", ["resample", "remind", "constrain"])
+def test_the_first_asking_is_the_same_whatever_the_strategy(strategy: str) -> None:
+    first = prepare(retrying(strategy), Tally())
+
+    assert first == prepare(retrying("resample"), Tally())
+    assert not first.constrained
+
+
+def test_resampling_changes_the_seed_alone() -> None:
+    job = retrying("resample")
+
+    first, second = prepare(job, Tally()), prepare(job, Tally(invalid=1))
+
+    assert second == replace(first, seed=second.seed)
+    assert second.seed != first.seed
+
+
+@pytest.mark.parametrize(
+    ("language", "more", "sentence"),
+    [
+        ("en", {}, "Answer with one letter and nothing else: A or B."),
+        ("it", {}, "Rispondi con una sola lettera e nient'altro: A o B."),
+        (None, {}, "Answer with one letter and nothing else: A or B."),
+        ("de", {"reminder": "Nur {letters}!"}, "Nur A / B!"),
+        ("en", {"reminder": "Just the letter."}, "Just the letter."),
+    ],
+)
+def test_reminding_adds_one_sentence_to_the_same_prompt(
+    language: str | None, more: dict[str, Any], sentence: str
+) -> None:
+    job = retrying("remind", language=language, **more)
+
+    first, second = prepare(job, Tally()), prepare(job, Tally(invalid=1))
+
+    assert second.prompt == f"{first.prompt}\n\n{sentence}"
+    assert not second.constrained
+
+
+def test_constraining_limits_the_second_asking_and_changes_no_word() -> None:
+    job = retrying("constrain")
+
+    first, second = prepare(job, Tally()), prepare(job, Tally(invalid=1))
+
+    assert (second.prompt, second.constrained) == (first.prompt, True)
+    assert second.seed != first.seed
+
+
+def test_a_fault_is_no_reason_to_remind() -> None:
+    job = retrying("remind")
+
+    assert prepare(job, Tally(calls=3, faults=3)) == prepare(job, Tally())

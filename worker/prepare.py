@@ -1,0 +1,35 @@
+"""A call before it is made: the prompt as it will be sent, the seed, and whether the answer is limited. Pure."""
+
+from dataclasses import dataclass
+
+from contract.formats import closed
+from contract.reminders import reminder
+from worker.records import ClaimedJob
+from worker.retry import Tally
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A call as far as it is known before it is made; `error` says why it cannot be made at all.
+
+    `constrained`: the server may let the model say nothing but a letter.
+    """
+
+    seed: int
+    prompt: str | None = None
+    error: str | None = None
+    constrained: bool = False
+
+
+def prepare(job: ClaimedJob, tally: Tally) -> Prepared:
+    """Render the prompt of the next call of `job`; nothing is raised."""
+    seed, retry = job.seed(tally.invalid), job.rules.retry
+    again = tally.invalid > 0
+    try:
+        prompt = closed.render(job.item, job.variant, job.rules.prompt)
+        if again and retry.strategy == "remind":
+            prompt = f"{prompt}\n\n{reminder(retry, job.item.language, len(job.item.choices))}"
+        constrained = job.rules.format.constrain or (again and retry.strategy == "constrain")
+        return Prepared(seed=seed, prompt=prompt, constrained=constrained)
+    except Exception as error:  # noqa: BLE001 - a fault of ours must end this job, not its bundle
+        return Prepared(seed=seed, error=f"rendering failed: {error!r}")
