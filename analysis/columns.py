@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from analysis.shifts import shifts
 from analysis.statistics import FEW_CLUSTERS, LEAST_CLUSTERS, RESAMPLES, Comparison, Method
 from analysis.tables import Estimate, OrderFigures, Report, Row, same_figures
 
@@ -113,7 +114,8 @@ def dataset_name(row: Row) -> str:
 
 
 def notes(report: Report) -> Iterator[Note]:
-    """What the tables leave unsaid, and only what applies to this report."""
+    """What the tables leave unsaid, and only what applies to this report; warnings first."""
+    yield from _shift_notes(report)
     yield from _interval_notes(report)
     text = "Accuracy: correct over finished jobs. # invalid (with refused) is wrong; failed and missing are left out."
     yield Note(about=Topic.ACCURACY, text=text)
@@ -130,6 +132,17 @@ def notes(report: Report) -> Iterator[Note]:
     else:
         text = "Answers: first asking, final after the invalid retries, or both where they give the same figures."
     yield Note(about=None, text=text)
+
+
+def _shift_notes(report: Report) -> Iterator[Note]:
+    for shift in shifts(report):
+        signed = shift.figure == "PF"
+        text = (
+            f"Warning: the invalid retries move {shift.figure} of {shift.model} on {shift.dataset} from "
+            f"{figure(shift.first, sign=signed)} to {figure(shift.final, sign=signed, interval=False)}, out of its\n"
+            "  interval: what could not be read at first is not like the rest. Give both figures."
+        )
+        yield Note(about=None, text=text)
 
 
 def _interval_notes(report: Report) -> Iterator[Note]:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.columns import COLUMNS, Column, dataset_name, folded, notes, titled
+from analysis.shifts import shifts
 from analysis.tables import OrderFigures, Report, Row, same_figures
 
 WIDE = 100  # from so many columns on, dataset and model stand side by side; below, one above the other
@@ -40,7 +41,8 @@ def to_csv_rows(report: Report, *, title_note: str | None = None) -> list[list[s
 def to_json(report: Report, *, title_note: str | None = None) -> dict[str, Any]:
     """The report as nested plain values at full precision; None is null."""
     noted = {"title_note": title_note} if title_note else {}
-    return noted | {"rows": [_plain(row) for row in report.rows]}
+    moved = [asdict(shift) for shift in shifts(report)]
+    return noted | {"rows": [_plain(row) for row in report.rows], "moved_by_retries": moved}
 
 
 def csv_rows(lines: Iterable[Mapping[str, object]], *, title_note: str | None = None) -> list[list[str]]:

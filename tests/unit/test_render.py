@@ -86,7 +86,11 @@ def test_names_are_printed_as_they_are() -> None:
 
 def test_a_report_without_rows_says_so() -> None:
     nothing = build(pl.DataFrame(schema=RESULT_SCHEMA))
-    assert (to_text(nothing), to_csv_rows(nothing), to_json(nothing)) == ("No results.\n", [], {"rows": []})
+    assert (to_text(nothing), to_csv_rows(nothing), to_json(nothing)) == (
+        "No results.\n",
+        [],
+        {"rows": [], "moved_by_retries": []},
+    )
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
