@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import services, steer, studies
+from ops.cli import machines, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -26,6 +26,8 @@ for command in (
     steer.pause,
     steer.resume,
     steer.cancel,
+    machines.hosts,
+    machines.pools,
     services.up,
     services.demo,
     services.worker,
