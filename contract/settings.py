@@ -41,7 +41,7 @@ class Settings(BaseSettings):
 
     `lease_margin_s`: how long after its time a worker's call is taken for lost. `ollama_url`: the Ollama server beside
     the worker of a GPU host. `machine`: what this machine is called beside the others, its own name if left out; hosts
-    are told apart by it. `pools`: the file that names the quotas. `patience`: a factor on how long a worker leaves
+    are told apart by it. `patience`: a factor on how long a worker leaves
     alone what failed, holds a model, and trusts what it saw of its host; smaller for trials of just that.
     """
 
@@ -54,13 +54,7 @@ class Settings(BaseSettings):
     lease_margin_s: Annotated[float, Field(ge=1)] = 30.0
     ollama_url: Annotated[str, AfterValidator(usable_address), AfterValidator(_with_port)] = "http://127.0.0.1:11434"
     machine: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] | None = None
-    pools: Path | None = None
     patience: Annotated[float, Field(gt=0, le=1)] = 1.0
-
-    @property
-    def pools_file(self) -> Path | None:
-        """The pools file in force; None if there is none."""
-        return self.pools or (POOLS_FILE if POOLS_FILE.is_file() else None)
 
 
 class _StateFolder(BaseSettings):
@@ -72,6 +66,17 @@ class _StateFolder(BaseSettings):
 def state_folder() -> Path:
     """The folder of the embedded stack: BOTHWAYS_STATE, or `.bothways` in the current folder."""
     return _StateFolder().state.expanduser().resolve()
+
+
+class _PoolsFile(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore")
+
+    pools: Path | None = None
+
+
+def pools_file() -> Path | None:
+    """The file that names the quotas: BOTHWAYS_POOLS, else `pools.yaml` in the current folder; None if neither is."""
+    return _PoolsFile().pools or (POOLS_FILE if POOLS_FILE.is_file() else None)
 
 
 def load_settings() -> Settings:

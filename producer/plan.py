@@ -8,6 +8,7 @@ from contract.conditions import Condition, Rules
 from contract.formats import Variant, closed
 from contract.items import Item
 from contract.models import Model
+from contract.orders import both_orders
 from contract.study import ClosedFormat, Dataset
 from producer.study_file import LoadedStudy
 
@@ -30,7 +31,7 @@ def plan_conditions(loaded: LoadedStudy) -> dict[str, tuple[Condition, Rules]]:
     """The conditions of the study by digest, in plan order, each with the rules that its jobs follow now."""
     planned: dict[str, tuple[Condition, Rules]] = {}
     for model, dataset, form in _grid(loaded):
-        for variant in _all_variants(loaded.items[dataset.name]):
+        for variant in _all_variants(loaded, dataset):
             condition = _condition(loaded, model, dataset, form, variant)
             planned[condition.digest] = (condition, _rules(loaded, model, dataset, form))
     return planned
@@ -60,7 +61,11 @@ def _grid(loaded: LoadedStudy) -> Iterator[tuple[Model, Dataset, ClosedFormat]]:
                 yield model, dataset, form
 
 
-def _all_variants(items: list[Item]) -> list[Variant]:
+def _all_variants(loaded: LoadedStudy, dataset: Dataset) -> list[Variant]:
+    """The variants of a dataset's items; those of two choices where its file is not at hand."""
+    if dataset.name in loaded.expected:
+        return [Variant(order=order) for order in both_orders(2)]
+    items = loaded.items[dataset.name]
     return list(dict.fromkeys(variant for item in items for variant in closed.variants(item)))
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -21,23 +21,30 @@ from producer.datasets import load_dataset
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedStudy:
-    """A study with everything it refers to: its items by dataset and its prompts by the name the file gives them."""
+    """A study with everything it refers to: its items by dataset and its prompts by the name the file gives them.
+
+    `expected`: how many items the datasets have whose files are not at hand; they have no items here.
+    """
 
     path: Path
     study: Study
     items: dict[str, list[Item]]
     prompts: dict[str, PromptSet]
     document: YamlDocument
+    expected: dict[str, int] = field(default_factory=dict)
 
     def refuse(self, field: FieldPath, problem: str) -> InputError:
         """The error that says what is wrong with `field`, with its line."""
         return InputError(self.path, problem, line=self.document.line_of(field), field=print_path(field))
 
 
-def read_study(path: Path, *, limit: int | None = None, data: Mapping[str, Path] = {}) -> LoadedStudy:
+def read_study(
+    path: Path, *, limit: int | None = None, data: Mapping[str, Path] = {}, may_lack_data: bool = False
+) -> LoadedStudy:
     """The study in `path` with its items and prompts.
 
     `limit` keeps the first items of each dataset; `data` names a file for a dataset, whatever its `path` says.
+    `may_lack_data`: a dataset that says what to expect may do without its file.
     """
     document = YamlDocument(path, read_text(path))
     if not isinstance(document.values, dict):
@@ -53,8 +60,12 @@ def read_study(path: Path, *, limit: int | None = None, data: Mapping[str, Path]
     _refuse_unconstrained(loaded)
     _refuse_strangers(study, data)
     for number, dataset in enumerate(study.datasets):
-        loaded.prompts[dataset.prompt] = _prompt(loaded, dataset, ("datasets", number, "prompt"))
-        loaded.items[dataset.name] = _items(loaded, dataset, ("datasets", number), data.get(dataset.name))
+        place: FieldPath = ("datasets", number)
+        loaded.prompts[dataset.prompt] = _prompt(loaded, dataset, (*place, "prompt"))
+        expected = _expected(loaded, dataset, place) if may_lack_data and dataset.name not in data else None
+        if expected is not None:
+            loaded.expected[dataset.name] = expected
+        loaded.items[dataset.name] = [] if expected else _items(loaded, dataset, place, data.get(dataset.name))
     return loaded
 
 
@@ -139,6 +150,17 @@ def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, given: Path 
     _check_reminder(loaded, dataset, items)
     _check_prompt_fits(loaded, dataset, items, field)
     return items[: loaded.study.limit]
+
+
+def _expected(loaded: LoadedStudy, dataset: Dataset, place: FieldPath) -> int | None:
+    """How many items a dataset has whose file is not at hand; None where it is, or where nothing is expected."""
+    if dataset.expect is None:
+        return None
+    try:
+        _file(loaded, dataset, (*place, "path"))
+    except InputError:
+        return min(dataset.expect.items, loaded.study.limit or dataset.expect.items)
+    return None
 
 
 def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> None:

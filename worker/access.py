@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from contract.completion import Completion
 from contract.conditions import Rules, queue_for
 from contract.models import SimulatedModel, pools_of
+from contract.tokens import estimate_tokens
 from worker.ask import Asked, ask_once, by_another
 from worker.contact import stop_reason
 from worker.contact_store import ContactStore
 from worker.contacts import Contacts
 from worker.openings import Opener, Providers
 from worker.pins import Stopped
-from worker.pools import Denied, Gate, Permit, estimate_tokens
+from worker.pools import Denied, Gate, Permit
 from worker.prepare import Prepared
 from worker.providers.base import (
     Description,

@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from contract.broker import IDLE_QUEUE, create_celery
 from contract.database import open_engine
 from contract.pools import read_pools
-from contract.settings import Settings
+from contract.settings import Settings, pools_file
 from worker.consumer import SteadyConsumer
 from worker.contact_store import TRIED_AGAIN_AFTER_S, ContactStore
 from worker.evaluate import Evaluator
@@ -137,7 +137,8 @@ def _gpu_host(engine: Engine, stock: "Stock", evaluator: Evaluator, worker: str,
 
 def _gate(settings: Settings, contacts: ContactStore) -> Gate | None:
     """The gate of the pools that the pools file names, if there is one."""
-    if settings.pools_file is None:
+    path = pools_file()
+    if path is None:
         return None
     broker = Redis.from_url(
         settings.broker_url.get_secret_value(),
@@ -145,7 +146,7 @@ def _gate(settings: Settings, contacts: ContactStore) -> Gate | None:
         socket_timeout=BROKER_TIMEOUT_S,
         socket_connect_timeout=BROKER_TIMEOUT_S,
     )
-    return Gate(broker, read_pools(settings.pools_file), lambda pool, since: contacts.used(pool.name, since))
+    return Gate(broker, read_pools(path), lambda pool, since: contacts.used(pool.name, since))
 
 
 def _try_again(evaluator: Evaluator, providers: tuple[str, ...], endpoint: str, patience: float) -> None:

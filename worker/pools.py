@@ -4,7 +4,6 @@
 """
 
 import logging
-import math
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,7 +30,6 @@ LONGEST_NAMED_S = 86_400.0
 YOUNG_DAY_PAUSE_S = 60.0
 BROKER_WAIT_S = 5.0
 SHORTEST_SLEEP_S = 0.05
-BYTES_A_TOKEN = 3.5
 _COUNT_TRIES = 3
 
 log = logging.getLogger(__name__)
@@ -212,8 +210,3 @@ class Gate:
             self._script.tell(permit.pool, verb, **known, **more)
         except RedisError as error:
             log.warning("pool %s was not told of a call that %s (%s)", permit.pool, verb, type(error).__name__)
-
-
-def estimate_tokens(prompt: str) -> int:
-    """About how many tokens a prompt is; what it really was is known when its call is settled."""
-    return math.ceil(len(prompt.encode()) / BYTES_A_TOKEN)

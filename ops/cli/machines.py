@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from contract.pools import Pool, read_pools
-from ops.cli.connect import Connected, connect
+from contract.settings import pools_file
+from ops.cli.connect import connect
 from ops.cli.names import Json
 from ops.cli.terminal import err, out, print_json, text_width, visible
 from ops.cli.view import print_duration
@@ -50,7 +51,7 @@ def pools(as_json: Json = False) -> None:
     bothways pools --json
     """
     connected = connect()
-    seen = read_pools_seen(connected.engine, connected.broker(), known_pools(connected))
+    seen = read_pools_seen(connected.engine, connected.broker(), known_pools())
     if as_json:
         print_json([_pool_json(pool) for pool in seen])
         return
@@ -63,9 +64,9 @@ def pools(as_json: Json = False) -> None:
     out.print(table, width=text_width())
 
 
-def known_pools(connected: Connected) -> dict[str, Pool]:
+def known_pools() -> dict[str, Pool]:
     """The pools of the file in force; none where there is no file."""
-    path = connected.settings.pools_file
+    path = pools_file()
     return {} if path is None else read_pools(path)
 
 

@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import machines, services, steer, studies
+from ops.cli import machines, plan, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 for command in (
     studies.init,
+    plan.plan,
     studies.run,
     studies.status,
     studies.show,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from contract.models import GeminiModel, Model, OllamaModel, OpenAIModel, pools_of
-from contract.pools import Pool, read_pools
+from contract.pools import Pool
 from ops.cli.connect import Connected
+from ops.cli.machines import known_pools
 from ops.cli.terminal import err, visible
 from ops.waiting import hosts_at_work
 from producer.study_file import LoadedStudy
@@ -32,7 +33,7 @@ class Seen:
 
 def check_models(connected: Connected, loaded: LoadedStudy) -> None:
     """Name what is wrong with models at once. A study of which no model can be asked is refused."""
-    pools = {} if connected.settings.pools_file is None else read_pools(connected.settings.pools_file)
+    pools = known_pools()
     # All at once: one that cannot be reached keeps its client waiting for many seconds.
     with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
         seen = list(threads.map(lambda model: _look(connected, model, pools), loaded.study.models))

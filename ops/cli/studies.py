@@ -11,15 +11,10 @@ import typer
 from contract.errors import UsageError
 from ops.cli.connect import Connected, connect
 from ops.cli.follow import fault_lines, stuck_reasons, watch
-from ops.cli.names import Json, OneModel, StudyFile, StudyName, study_name
+from ops.cli.names import DataPaths, Json, OneModel, StudyFile, StudyName, data_paths, study_name
 from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
 from ops.progress import Progress, read_progress, read_study_spec, study_names
-
-DataPaths = Annotated[
-    list[str] | None,
-    typer.Option("--data", metavar="NAME=PATH", help="Where the file of a dataset is; may be repeated."),
-]
 
 
 def init(
@@ -62,7 +57,7 @@ def run(
     from ops.cli.study import enqueue_study, follow_study
     from producer.study_file import read_study
 
-    loaded = read_study(study, limit=limit, data=_data_paths(data))
+    loaded = read_study(study, limit=limit, data=data_paths(data))
     connected = connect()
     enqueue_study(connected, loaded)
     if wait:
@@ -185,16 +180,6 @@ def _print_status(progress: Progress) -> None:
         out.print(line)
     if progress.unplanned:
         out.print(f"  {progress.unplanned:,} jobs are no longer planned; they are kept and count nowhere")
-
-
-def _data_paths(data: list[str] | None) -> dict[str, Path]:
-    paths = {}
-    for entry in data or ():
-        name, separator, path = entry.partition("=")
-        if not (name and separator and path):
-            raise UsageError(f"--data takes NAME=PATH, with the dataset's name; not {entry!r}")
-        paths[name] = Path(path)
-    return paths
 
 
 def _progress_json(progress: Progress) -> dict[str, Any]:

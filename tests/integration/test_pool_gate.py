@@ -14,9 +14,10 @@ from redis import Redis
 
 from contract.pool_state import PoolState, pool_states
 from contract.pools import Day, Pool, held_key, next_boundaries, pool_key, tokens_key
+from contract.tokens import estimate_tokens
 from ops.local.valkey import start_valkey
 from worker.pool_script import SPENT, PoolScript
-from worker.pools import EXHAUSTED, THROTTLED, Denied, Gate, Permit, Used, estimate_tokens
+from worker.pools import EXHAUSTED, THROTTLED, Denied, Gate, Permit, Used
 
 NAME = "free"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from contract.errors import StackError
-from contract.settings import load_settings
+from contract.settings import load_settings, pools_file
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +65,10 @@ def test_the_pools_file_is_the_one_that_is_named_else_the_one_that_is_here(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BOTHWAYS_POOLS", raising=False)
-    none = load_settings().pools_file
+    none = pools_file()
     (tmp_path / "pools.yaml").touch()
-    here = load_settings().pools_file
+    here = pools_file()
     monkeypatch.setenv("BOTHWAYS_POOLS", "/elsewhere/pools.yaml")
 
     assert (none, here) == (None, Path("pools.yaml"))
-    assert load_settings().pools_file == Path("/elsewhere/pools.yaml")
+    assert pools_file() == Path("/elsewhere/pools.yaml")
