@@ -13,6 +13,7 @@ class InvalidReason(StrEnum):
     NONE = "none"  # says that no choice fits
     REFUSAL = "refusal"  # declines in words
     OTHER_LETTER = "other_letter"  # a letter that was not offered
+    OFF_SCALE = "off_scale"  # a number that is not on the scale
     UNREADABLE = "unreadable"
 
 
@@ -23,6 +24,16 @@ class LetterReading:
     letter: str | None
     tier: str
     reason: InvalidReason | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberReading:
+    """The number read in a completion, or why there is none; `off_scale` is the number that was named instead."""
+
+    number: int | None
+    tier: str
+    reason: InvalidReason | None = None
+    off_scale: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

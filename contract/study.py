@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from contract.models import Model
+from contract.reading import STRICT, known_reading
 from contract.spec import Listed, Name, Spec
 
 MAX_BUDGET_S = 600
@@ -28,11 +29,14 @@ class Sampling(Spec):
 
 
 class ClosedFormat(Spec):
-    """Closed answers: one letter out of those offered. `constrain`: the server lets the model say nothing else."""
+    """Closed answers: one letter out of those offered.
+
+    `reading` names the rules by which they are read. `constrain`: the server lets the model say nothing else.
+    """
 
     format: Literal["closed"]
     orders: Literal["both"] = "both"
-    reading: Literal["strict"] = "strict"
+    reading: Annotated[str, BeforeValidator(known_reading)] = STRICT
     constrain: bool = False
     sampling: Sampling = Sampling()
 

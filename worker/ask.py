@@ -11,7 +11,7 @@ from contract.completion import Completion
 from contract.errors import ErrorKind
 from contract.formats import closed
 from contract.orders import letters_for
-from contract.reading import STRICT, STRICT_VERSION
+from contract.reading import READINGS, Reading
 from contract.storable import storable
 from worker.prepare import Prepared
 from worker.providers.base import (
@@ -120,7 +120,8 @@ def _with_completion(
     kept = storable(completion.text)
     if kept.text != completion.text:
         completion = replace(completion, text=kept.text, truncated_from=kept.cut_from)
-    answer, fault = _read(job, completion)
+    reading = READINGS[job.rules.format.reading]
+    answer, fault = _read(job, completion, reading)
     attempt = Attempt(
         id=begun.id,
         started_at=begun.started_at,
@@ -140,8 +141,8 @@ def _with_completion(
         answer=answer.choice,
         tier=answer.tier,
         reason=answer.reason,
-        reading=STRICT,
-        reading_version=STRICT_VERSION,
+        reading=reading.name,
+        reading_version=reading.version,
         error_kind=ErrorKind.BUG if fault else None,
         error_message=fault,
     )
@@ -165,10 +166,10 @@ def by_another(asked: Asked, reason: str) -> Asked:
     return replace(asked, attempt=attempt, verdict=Verdict(error=ErrorKind.MISCONFIGURED))
 
 
-def _read(job: ClaimedJob, completion: Completion) -> tuple[Answer, str | None]:
+def _read(job: ClaimedJob, completion: Completion, reading: Reading) -> tuple[Answer, str | None]:
     """The answer read; if reading itself fails, the completion is kept and the fault named beside it."""
     try:
-        return closed.read(completion, job.item, job.variant), None
+        return closed.read(completion, job.item, job.variant, reading), None
     except Exception as error:  # noqa: BLE001 - paid work is kept even when our reading breaks on it
         invalid = Answer(choice=None, tier="bug", reason=InvalidReason.UNREADABLE)
         return invalid, f"reading failed: {error!r}"

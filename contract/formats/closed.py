@@ -6,7 +6,7 @@ from contract.formats import Variant
 from contract.items import Item
 from contract.orders import both_orders, choice_behind, letters_for
 from contract.prompts import PromptSet, fill
-from contract.reading import read_letter
+from contract.reading import READINGS, STRICT, Reading
 
 
 def variants(item: Item) -> tuple[Variant, ...]:
@@ -22,13 +22,15 @@ def render(item: Item, variant: Variant, prompt: PromptSet) -> str:
     return fill(prompt.body(item.language), context=item.context or "", question=item.question, choices=listed)
 
 
-def read(completion: Completion, item: Item, variant: Variant) -> Answer:
-    """What `completion` says, as a choice of `item`; never a guess."""
+def read(completion: Completion, item: Item, variant: Variant, reading: Reading = READINGS[STRICT]) -> Answer:
+    """What `completion` says by the rules of `reading`, as a choice of `item`; never a guess."""
     if completion.truncated_from is not None:
         return Answer(choice=None, tier="length", reason=InvalidReason.TRUNCATED)
     shown = tuple(item.choices[choice] for choice in variant.order)
     letters = letters_for(len(shown))
-    found = read_letter(completion.text, letters=letters, choices=shown, truncated=completion.cut_off)
+    found = reading.read(
+        completion.text, letters=letters, choices=shown, cut_off=completion.cut_off, language=item.language
+    )
     if found.letter is None:
         return Answer(choice=None, tier=found.tier, reason=found.reason)
     return Answer(choice=choice_behind(found.letter, variant.order), tier=found.tier)

@@ -173,7 +173,7 @@ def test_an_answer_by_schema_is_read_as_its_letter(server: FakeOpenAI, said: str
         make_request(allowed=LETTERS)
     )
 
-    assert read_letter(completion.text, letters=LETTERS, truncated=True).letter == "A"
+    assert read_letter(completion.text, letters=LETTERS, cut_off=True).letter == "A"
 
 
 def test_a_server_that_knows_the_budget_by_its_newer_name_is_asked_by_that_one_from_then_on(

@@ -142,7 +142,7 @@ def test_an_answer_is_kept_with_what_was_sent_and_who_answered() -> None:
     assert (attempt.outcome, attempt.answer, attempt.tier, attempt.reason) == ("answered", 0, "whole", None)
     assert (attempt.completion, attempt.completion_length, attempt.thinking) == ("B", 1, "hm")
     assert (attempt.tokens_in, attempt.tokens_out, attempt.tokens_cached) == (9, 1, 8)
-    assert (attempt.reading, attempt.reading_version) == ("strict", 1)
+    assert (attempt.reading, attempt.reading_version) == ("strict", 2)
     assert (attempt.error_kind, attempt.error_message) == (None, None)
     assert asked.verdict == Verdict(answer=Answer(choice=0, tier="whole"))
     assert asked.deployment == Deployment(provider="test", model="answered-by", endpoint="host:1", server_version="v1")

@@ -259,19 +259,19 @@ def test_any_number_of_letters_may_be_offered() -> None:
 
 @pytest.mark.parametrize("completion", ["", "The passage says that", "Answer:"])
 def test_a_completion_cut_off_before_its_answer_is_truncated(completion: str) -> None:
-    assert read_letter(completion, letters=AB, truncated=True).reason is InvalidReason.TRUNCATED
+    assert read_letter(completion, letters=AB, cut_off=True).reason is InvalidReason.TRUNCATED
 
 
 def test_a_completion_cut_off_after_its_answer_is_read() -> None:
-    assert read_letter("A) Blue\n\nThe answer is A) Bl", letters=AB, truncated=True).letter == "A"
+    assert read_letter("A) Blue\n\nThe answer is A) Bl", letters=AB, cut_off=True).letter == "A"
 
 
 def test_reasoning_that_only_ends_is_left_out() -> None:
     assert read_letter("Maybe the answer is A.\n</think>\n\nB", letters=AB).letter == "B"
 
 
-def test_the_reading_is_strict_in_version_one() -> None:
-    assert (STRICT, STRICT_VERSION) == ("strict", 1)
+def test_the_reading_is_strict_in_version_two() -> None:
+    assert (STRICT, STRICT_VERSION) == ("strict", 2)
 
 
 def test_the_collected_completions_are_read_as_people_read_them() -> None:
@@ -372,6 +372,6 @@ FRAGMENTS = st.lists(st.sampled_from([*PIECES, *TRAPS]), max_size=30).map("".joi
 
 @given(st.one_of(st.text(), FRAGMENTS), st.booleans())
 def test_any_text_is_a_letter_or_a_reason(text: str, truncated: bool) -> None:
-    reading = read_letter(text, letters=AB, choices=COLOURS, truncated=truncated)
+    reading = read_letter(text, letters=AB, choices=COLOURS, cut_off=truncated)
     assert (reading.letter is None) == (reading.reason is not None)
     assert reading.letter in {None, *AB}

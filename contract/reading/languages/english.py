@@ -1,0 +1,69 @@
+"""English."""
+
+from contract.reading.languages.language import Language
+
+ENGLISH = Language(
+    code="en",
+    articles="the",
+    labels="option|message|alternative|choice|letter|response|statement|argument|candidate",
+    replies="answer",
+    nouns="final[ _]?answer|solution|output|result|conclusion|pick|selection|verdict|decision|winner|assistant",
+    others="other|another|first|second|third|fourth|last|next|each|every|rejected|alternative",
+    is_="is|was|seems|appears|must be",
+    are="are|were|seem|appear",
+    to_be="should be|will be|has to be|seems to be|appears to be|remains|comes out as",
+    would_be="would be|would have to be",
+    right=(
+        "correct|right|true|best|better|persuasive|convincing|plausible|likely|useful|helpful|accurate|appropriate|"
+        "suitable|closest|closer|preferable|stronger|strongest|superior"
+    ),
+    wrong="wrong|incorrect|false|out|mistaken|excluded|rejected|discarded|eliminated|ruled out|untrue",
+    affirms="wins|makes (?:more|the most) sense|fits (?:better|best)",
+    not_=r"not|never|no|\w+n't|cannot|nor|least|less|worse|worst|unlikely|hardly|far from",
+    denies="(?:is|are|ca|could|wo|would)n't|cannot|(?:doesn't|does not) (?:fit|work|match|make)|makes no sense",
+    doubts=(
+        r"not|never|\w+n't|cannot|(?<!no )(?<!without a )doubt|might|may|could|unsure whether|hardly|used to|"
+        r"was going to|were going to|tempted to|some(?:one|body| people)?|others"
+    ),
+    chooses=(
+        "choose|chose|select|pick|picked|selected|go with|going with|opt for|vote for|prefer|say|think|believe|guess|"
+        "lean towards?|leaning towards?|settle on|stick with|meant"
+    ),
+    between=(
+        "probably|most likely|likely|definitely|clearly|therefore|thus|indeed|actually|simply|that|it is|it's|the|"
+        "always|still|instead|obviously|certainly|surely|of course"
+    ),
+    therefore=(
+        "therefore|thus|hence|so|but|instead|rather|it is|it's|actually|correction|probably|definitely|certainly|"
+        "clearly|obviously|most likely"
+    ),
+    apart="anything|nothing|everything|all|none|no one|not so",
+    asides="yes|no|sure|okay|ok|sorry|final answer",
+    because="because|since|due to",
+    after=(
+        "and|but|not|rather|instead|over|so|then|given|for|as|based|which|with|in|on|from|among|between|according|or|option|answer|choice|"
+        "when|where|here|would|could|can|might|than|to be"
+    ),
+    before=(
+        "that|and|but|so|because|since|as|while|then|thus|therefore|answer|the|instead|think|believe|say|is that|"
+        "clearly|obviously"
+    ),
+    against="not|than|over|of|nor|from",
+    both="both|either",
+    neither="neither|none",
+    of_them="of|the|them|these|two|answers?|options?|choices?|messages?|both|above",
+    joints="and|or|and/or|as well as|versus|vs|vs\\.",
+    nor="nor",
+    also="also|too|equally|as well",
+    if_="if|unless|whether|provided|assuming|in case",
+    forced="i|we|i'm|forced|asked|pressed|anything",
+    yes="yes",
+    no="no|not",
+    refusals=(
+        "can(?:not|'?t| not)|could(?: not|n't)|unable to|not able to|won't|refuse to|decline to|i'?m sorry|"
+        "i apologi[sz]e|as an ai|i (?:do not|don't) (?:know|have)|not enough (?:information|context)|insufficient|"
+        "not (?:sure|certain)|unsure|no way (?:to|of)|impossible|rather not|do not feel comfortable|"
+        "don't feel comfortable|no opinion|no preference|would need more|not comfortable"
+    ),
+    headings="question|context|instructions?|user|human",
+)

@@ -1,0 +1,63 @@
+"""What a model was offered, and what one place of its completion says about it."""
+
+from dataclasses import dataclass
+
+from contract.answers import InvalidReason, LetterReading
+from contract.reading.markup import clean, normal
+
+Value = str | InvalidReason
+"""What one place of a text says: a letter in upper case, offered or not, or why it is no single letter."""
+
+_BEFORE_TEXT = " ):.;,=-"
+
+
+def plain(text: str) -> str:
+    """`text` for comparing it with choices: without case, quotes and the punctuation that ends it."""
+    return " ".join(text.casefold().split()).strip(" \"'").rstrip(" .:;,!\"'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """The letters, and the texts behind them (as `plain` makes them) as far as they are known."""
+
+    letters: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, letters: tuple[str, ...], choices: tuple[str, ...] | None) -> "Offered":
+        """What was offered, from the choices as shown."""
+        return cls(letters=letters, texts=tuple(plain(clean(normal(choice))) for choice in choices or ()))
+
+    def owner(self, text: str) -> str | None:
+        """The letter of the choice that `text` begins with; None when no choice, or more than one, fits best."""
+        head = plain(text).lstrip(_BEFORE_TEXT)
+        fitting = [
+            (len(own), letter)
+            for letter, own in zip(self.letters, self.texts, strict=False)
+            if own and head.startswith(own) and not head[len(own) : len(own) + 1].isalnum()
+        ]
+        longest = [letter for length, letter in fitting if length == max(fitting)[0]]
+        return longest[0] if len(longest) == 1 else None
+
+    def named(self, text: str) -> str | None:
+        """The letter of the only choice whose text is all of `text`."""
+        equal = [letter for letter, own in zip(self.letters, self.texts, strict=False) if own and own == plain(text)]
+        return equal[0] if len(equal) == 1 else None
+
+    def after_own(self, letter: str, rest: str) -> str:
+        """What follows the label `letter`, without the text of its choice: choices may be worded as denials."""
+        if self.owner(rest) != letter:
+            return rest
+        return rest.lstrip(_BEFORE_TEXT + "\"'")[len(self.texts[self.letters.index(letter)]) :]
+
+    def value(self, letter: str, rest: str) -> Value:
+        """`letter`, unless what follows it is the text of another choice."""
+        return letter if self.owner(rest) in {None, letter} else InvalidReason.BOTH
+
+    def reading(self, value: Value, tier: str) -> LetterReading:
+        """The reading for `value`; a letter that was not offered is a reason."""
+        if isinstance(value, InvalidReason):
+            return LetterReading(letter=None, tier=tier, reason=value)
+        if value not in self.letters:
+            return LetterReading(letter=None, tier=tier, reason=InvalidReason.OTHER_LETTER)
+        return LetterReading(letter=value, tier=tier)
