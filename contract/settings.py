@@ -41,8 +41,8 @@ class Settings(BaseSettings):
 
     `lease_margin_s`: how long after its time a worker's call is taken for lost. `ollama_url`: the Ollama server beside
     the worker of a GPU host. `machine`: what this machine is called beside the others, its own name if left out; hosts
-    are told apart by it. `patience`: a factor on how long a worker leaves
-    alone what failed, holds a model, and trusts what it saw of its host; smaller for trials of just that.
+    are told apart by it. `patience`: a factor on how long a worker leaves alone what failed, holds a model, and trusts
+    what it saw of its host; smaller for trials of just that.
     """
 
     model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore", frozen=True)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from contract.database import postgres_errors
@@ -17,6 +19,14 @@ def migrate(engine: Engine) -> None:
     with postgres_errors(engine), engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
         command.upgrade(alembic_config(connection), "head")
+
+
+def pending_migrations(engine: Engine) -> int:
+    """How many migrations the database is behind this version; 0 if none, all of them if it has no tables yet."""
+    with postgres_errors(engine), engine.connect() as connection:
+        scripts = ScriptDirectory.from_config(alembic_config(connection))
+        current = MigrationContext.configure(connection).get_current_revision()
+    return sum(1 for _ in scripts.iterate_revisions("head", current or "base"))
 
 
 def alembic_config(connection: Connection) -> Config:

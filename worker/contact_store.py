@@ -56,6 +56,7 @@ _TO_TRY = text("""
     ) AS old WHERE stop.id = old.id RETURNING stop.id, stop.study, stop.queue, old.rules
 """)
 _CLEAR = text("DELETE FROM stop WHERE id = :id")
+_CLEAR_QUEUE = text("DELETE FROM stop WHERE study = :study AND queue = :queue AND endpoint = ''")
 # Calls in flight count, whichever pool of their model they go through: a day must not be granted twice.
 _USED = text("""
     SELECT (SELECT count(*) FROM attempt WHERE pool = :pool AND started_at >= :since)
@@ -136,6 +137,11 @@ class ContactStore:
         """The fault has gone."""
         with self._engine.begin() as connection:
             connection.execute(_CLEAR, {"id": stop.id})
+
+    def clear_queue(self, study: int, queue: str) -> int:
+        """Clear what stopped a queue of a study everywhere; how many stops that were."""
+        with self._engine.begin() as connection:
+            return connection.execute(_CLEAR_QUEUE, {"study": study, "queue": queue}).rowcount
 
     def used(self, pool: str, since: datetime) -> Used:
         """What calls through `pool` came to since its day began."""

@@ -16,7 +16,7 @@ from worker.contact import canary_request, contact_digest, rerouted, spoilt, sto
 from worker.contact_store import TRIED_AGAIN_AFTER_S, ContactStore, StoppedQueue
 from worker.descriptions import Descriptions
 from worker.persist import persistently
-from worker.pins import Pins, Stopped
+from worker.pins import MaybeStudy, Pins, Stopped
 from worker.providers.base import (
     Description,
     HostError,
@@ -71,7 +71,7 @@ class Contacts:
         self._descriptions = Descriptions(provider, patience=patience)
         self.warmth: dict[str, Warmth] = {}
         self._met: dict[int, _Met] = {}
-        self._known: set[tuple[int, str, str]] = set()
+        self._known: set[tuple[MaybeStudy, str, str]] = set()
         self._doubted: set[str] = set()
         self._stops: Counter[tuple[int, str]] = Counter()
         self._locks: dict[str, threading.Lock] = {}
@@ -96,7 +96,7 @@ class Contacts:
                 return met
             try:
                 told = self._descriptions.get(rules, again=queue in self._doubted)
-                stopped = self._look(study, queue, rules, told.description, again=queue in self._doubted)
+                stopped = self.look(study, queue, rules, told.description, again=queue in self._doubted)
             except MisconfiguredError as error:
                 stopped = Stopped(reason=stop_reason(rules.model, error))
             except ProviderError as error:
@@ -145,7 +145,7 @@ class Contacts:
         """Whether the reason of a stop has gone. Raises ProviderError."""
         rules, description = stop.rules, self._provider(stop.rules).describe()
         if not isinstance(rules.model, OllamaModel):
-            still = self._look(stop.study, stop.queue, rules, description, again=True)
+            still = self.look(stop.study, stop.queue, rules, description, again=True)
             return still is None and self._rests.of(stop.queue) is None
         # To load the model now would push out the one that the host serves: a call is made when its turn has come.
         if unfit(rules, description) or self.pins.refuse(stop.study, stop.queue, description.digest):
@@ -160,10 +160,12 @@ class Contacts:
         if not (host and self._rests.fault(queue, str(error), host=True, lasting=lasting)):
             self._rests.put_off(queue, str(error))
 
-    def _look(self, study: int, queue: str, rules: Rules, description: Description, *, again: bool) -> Stopped | None:
-        """Why nothing must be asked; None if something may be, or if the queue rests now.
+    def look(
+        self, study: MaybeStudy, queue: str, rules: Rules, description: Description, *, again: bool
+    ) -> Stopped | None:
+        """Why nothing must be asked; None if something may be, or if the queue rests now. Raises ProviderError.
 
-        `again`: a canary that passed before does not count.
+        `again`: a canary that passed before does not count. Without a study nothing is pinned.
         """
         if isinstance(rules.model, SimulatedModel):
             return None  # there is nobody to meet
@@ -188,7 +190,9 @@ class Contacts:
         if queue not in self.warmth and isinstance(provider, Loads):
             self.warmth[queue] = provider.warm_up(self._most_slots, rules.model.timeout_s)
 
-    def _ask(self, study: int, queue: str, rules: Rules, description: Description, contact: str) -> Stopped | None:
+    def _ask(
+        self, study: MaybeStudy, queue: str, rules: Rules, description: Description, contact: str
+    ) -> Stopped | None:
         """One canary, kept; a fault that may pass lets the queue rest instead of stopping it."""
         request, started_at = canary_request(rules), datetime.now(UTC)
         called = self._call(rules, request)
@@ -214,7 +218,7 @@ class Contacts:
         return stopped
 
     def _judge(
-        self, study: int, queue: str, rules: Rules, description: Description, completion: Completion
+        self, study: MaybeStudy, queue: str, rules: Rules, description: Description, completion: Completion
     ) -> Stopped | None:
         reason = spoilt(rules, completion)
         if reason is not None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from worker.contact_store import ContactStore
 from worker.persist import persistently
 
+MaybeStudy = int | None
+"""A study by its id, or none: a model may be looked at for a study that was never run."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stopped:
@@ -21,9 +24,9 @@ class Pins:
         self._store = store
         self._known: dict[tuple[int, str], frozenset[str]] = {}
 
-    def refuse(self, study: int, queue: str, digest: str | None) -> Stopped | None:
+    def refuse(self, study: MaybeStudy, queue: str, digest: str | None) -> Stopped | None:
         """Why an answer by `digest` does not count; None if it does, or if nobody tells who answered."""
-        if digest is None or digest in self._known.get((study, queue), ()):
+        if study is None or digest is None or digest in self._known.get((study, queue), ()):
             return None
         pinned = self._known[study, queue] = persistently(lambda: self._store.pin(study, queue, digest))
         if digest in pinned:
@@ -31,6 +34,6 @@ class Pins:
         others = " or ".join(sorted(pinned))
         return Stopped(reason=f"{digest} answers now, and what is there is by {others}", digest=digest)
 
-    def accepts(self, study: int, queue: str, digest: str | None) -> bool:
+    def accepts(self, study: MaybeStudy, queue: str, digest: str | None) -> bool:
         """Whether `digest` is pinned; nothing is pinned by asking."""
-        return digest in persistently(lambda: self._store.pins(study, queue))
+        return study is not None and digest in persistently(lambda: self._store.pins(study, queue))

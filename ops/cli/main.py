@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import machines, plan, services, steer, studies
+from ops.cli import check, machines, plan, reparse, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -18,11 +18,13 @@ app = typer.Typer(
 )
 for command in (
     studies.init,
+    check.check,
     plan.plan,
     studies.run,
     studies.status,
     studies.show,
     studies.report,
+    reparse.reparse,
     steer.retry,
     steer.pause,
     steer.resume,
