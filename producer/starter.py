@@ -40,6 +40,7 @@ repeats: 1                    # ask everything this often
 # weight: 2                   # its share of a model beside other studies; 1 if left out
 retry:                        # may be left out, as bundles may
   invalid: 1                  # ask again this often where no answer could be read; figures are for first and final
+  strategy: resample          # with a new seed; remind: with a sentence more; constrain: limited to the letters
 bundles: {size: 8, budget_s: 20}   # how many calls a worker takes at once, and for how many seconds at most
 """
 
