@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from contract.completion import Completion
 from contract.conditions import Rules, queue_for
@@ -14,16 +14,14 @@ from worker.ask import Asked, ask_once, by_another
 from worker.contact import stop_reason
 from worker.contact_store import ContactStore
 from worker.contacts import Contacts
-from worker.openings import Opener, Providers
+from worker.openings import Entry, Opener, Providers
 from worker.pins import Stopped
 from worker.pools import Denied, Gate, Permit
 from worker.prepare import Prepared
 from worker.providers.base import (
-    Description,
     ExhaustedError,
     HostError,
     MisconfiguredError,
-    Provider,
     ProviderError,
     Request,
     ThrottledError,
@@ -40,20 +38,6 @@ IN_PLACE_S = 20.0
 
 REJECTED_S = 600.0
 """A pool whose key this process was refused is left alone for so long, if the model has another one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """What one call may be made with."""
-
-    provider: Provider
-    description: Description
-    permit: Permit | None = None
-
-    @property
-    def pool(self) -> str | None:
-        """The name of the pool that the call goes through."""
-        return None if self.permit is None else self.permit.pool
 
 
 class Access:

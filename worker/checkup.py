@@ -49,7 +49,7 @@ class Checkup:
         self._access = Access(
             self._store,
             lambda model, pool: open_provider(model, settings, pool),
-            deployment_id=JobStore(engine, worker=CHECKER).deployment_id,
+            store=JobStore(engine, worker=CHECKER),
             gate=gate,
             stopping=threading.Event(),
         )

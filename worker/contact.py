@@ -107,3 +107,8 @@ def rerouted(rules: Rules, completion: Completion) -> str | None:
     if re.fullmatch(rf"{wanted}(-(\d|preview|exp).*)?", told.removeprefix("models/")):
         return None
     return f"{told} answered though {asked} was asked"
+
+
+def stop_scope(label: str | None, rules: Rules) -> str:
+    """The host that a stop holds for; empty where every worker would meet the same."""
+    return (label or "") if isinstance(rules.model, OllamaModel) else ""

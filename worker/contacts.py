@@ -12,7 +12,7 @@ from contract.conditions import Rules, queue_for
 from contract.models import OllamaModel, SimulatedModel
 from contract.storable import storable
 from worker.ask import deployment_of
-from worker.contact import canary_request, contact_digest, rerouted, spoilt, stop_reason, unfit
+from worker.contact import canary_request, contact_digest, rerouted, spoilt, stop_reason, stop_scope, unfit
 from worker.contact_store import TRIED_AGAIN_AFTER_S, ContactStore, StoppedQueue
 from worker.descriptions import Descriptions
 from worker.persist import persistently
@@ -247,8 +247,3 @@ class Contacts:
     def _lock(self, queue: str) -> threading.Lock:
         with self._changing:
             return self._locks.setdefault(queue, threading.Lock())
-
-
-def stop_scope(label: str | None, rules: Rules) -> str:
-    """The host that a stop holds for; empty where every worker would meet the same."""
-    return (label or "") if isinstance(rules.model, OllamaModel) else ""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.exc import DataError, IntegrityError
 
-from worker.access import Access, Entry
+from worker.access import Access
 from worker.ask import Asked, cannot_ask, without_details
 from worker.company import Company
 from worker.contact_store import ContactStore
 from worker.hands import Hands
-from worker.openings import Opener
+from worker.openings import Entry, Opener
 from worker.pace import Pace
 from worker.persist import persistently
 from worker.pools import Gate

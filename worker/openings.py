@@ -2,14 +2,30 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from contract.conditions import Rules
 from contract.models import Model, pools_of
 from contract.pools import Pool
-from worker.providers.base import MisconfiguredError, Provider
+from worker.pools import Permit
+from worker.providers.base import Description, MisconfiguredError, Provider
 
 Opener = Callable[[Model, Pool | None], Provider]
 """Opens the provider of a model, with the key of a pool if there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What one call may be made with."""
+
+    provider: Provider
+    description: Description
+    permit: Permit | None = None
+
+    @property
+    def pool(self) -> str | None:
+        """The name of the pool that the call goes through."""
+        return None if self.permit is None else self.permit.pool
 
 
 class Providers:

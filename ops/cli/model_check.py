@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from contract.models import GeminiModel, Model, OllamaModel, OpenAIModel, pools_of
 from contract.pools import Pool
+from contract.settings import pools_file
 from ops.cli.connect import Connected
 from ops.cli.machines import known_pools
 from ops.cli.terminal import err, visible
@@ -47,7 +48,7 @@ def check_models(connected: Connected, loaded: LoadedStudy) -> None:
 
 
 def _look(connected: Connected, model: Model, pools: dict[str, Pool]) -> Seen:
-    problem = _wrong_pool(connected, model, pools)
+    problem = _wrong_pool(model, pools)
     if problem is not None:
         return Seen(problem=problem)
     match model:
@@ -58,16 +59,16 @@ def _look(connected: Connected, model: Model, pools: dict[str, Pool]) -> Seen:
     return Seen()
 
 
-def _wrong_pool(connected: Connected, model: Model, pools: dict[str, Pool]) -> str | None:
+def _wrong_pool(model: Model, pools: dict[str, Pool]) -> str | None:
     """Why the model cannot go through one of its pools, as far as the pools file here is the workers' too."""
     for name in pools_of(model):
         if name in pools and pools[name].provider != model.provider:
             return f"uses the pool {name}, which is one of {pools[name].provider}: the workers will ask nothing"
-        if name not in pools and connected.settings.pools_file is None:
+        if name not in pools and pools_file() is None:
             return f"uses the pool {name}, and no pools file is here: the workers need one, named with BOTHWAYS_POOLS"
         if name not in pools:
             known = ", ".join(pools)
-            return f"uses the pool {name}, which {connected.settings.pools_file} lacks; it has: {known}"
+            return f"uses the pool {name}, which {pools_file()} lacks; it has: {known}"
     return None
 
 

@@ -11,6 +11,7 @@ from contract.database import place
 from contract.errors import UsageError
 from contract.settings import state_folder
 from ops.cli.connect import connect
+from ops.cli.machines import known_pools
 from ops.cli.studies import write_study_report
 from ops.cli.terminal import Exit, err
 from ops.schema import migrate as migrate_schema
@@ -35,6 +36,7 @@ def up(slots: Slots = 4) -> None:
     from ops.cli.stack import UP, embedded_stack, monitor
     from producer.dispatch import Dispatcher
 
+    known_pools()  # a mistake in the file would end every worker that is started
     stopping = _stop_on_signals()
     with embedded_stack(state_folder(), slots=slots, providers=UP) as (stack, connected):
         dispatcher = Dispatcher(connected.engine, connected.celery(), connected.broker())
@@ -64,6 +66,7 @@ def demo(
     from producer.study_file import read_study
 
     loaded = read_study(study)
+    known_pools()
     err.print("starting Postgres, Valkey and a small language model ...")
     try:
         with embedded_stack(state_folder(), slots=4, providers=("openai",)) as (_, connected):

@@ -44,13 +44,14 @@ class Pace:
         return done / (end - start) if done >= LEAST_FOR_RATE else None
 
     def time_left_s(self, cell: Cell | None = None) -> float | None:
-        """Seconds until the rest is done at this rate; None without a rate."""
+        """Seconds until all that can move is done at this rate; None without a rate."""
         rate = self.rate(cell)
         if rate is None:
             return None
         newest = self.seen[-1][1]
-        planned = newest.planned if cell is None else cell.planned
-        return (planned - _finished(newest, cell)) / rate
+        cells = newest.cells if cell is None else (cell,)
+        moving = (each for each in cells if newest.why_held(each) is None)
+        return sum(each.planned - each.finished for each in moving) / rate
 
 
 def _finished(progress: Progress, cell: Cell | None) -> int:
