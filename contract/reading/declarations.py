@@ -10,6 +10,11 @@ from contract.reading.lexicon import Lexicon
 from contract.reading.offered import Offered, Value
 from contract.reading.sentences import NEAR, Sentences
 
+HEAD = 1_000
+"""How many characters before a label its declaration may begin; no pattern reaches farther."""
+
+_ENDED = re.compile(r"[\"')\]]*\s*(?:[.!;\n]|$)")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -33,10 +38,15 @@ class Declarations:
     def find(self, text: str, offered: Offered) -> Iterator[Place]:
         """Every place where words declare something, in no order."""
         yield from self._quoted(text, offered)
-        for match in chain(self.sentences.declaration.finditer(text), self.sentences.short.finditer(text)):
+        anchor = self.sentences.anchor.search(text)
+        if anchor is None:
+            return
+        start = max(0, anchor.start() - HEAD)
+        declarations, shorts = self.sentences.declaration, self.sentences.short
+        for match in chain(declarations.finditer(text, start), shorts.finditer(text, start)):
             if not self._weightless(match) and (value := self._declared(match, offered)) is not None:
                 yield Place(at=match.end(), value=value)
-        for match in self.sentences.verdict.finditer(text):
+        for match in self.sentences.verdict.finditer(text, anchor.start()):
             bare = match["letter"] and not match["close"]
             before = self.sentences.also_before.sub("", _before(match))
             misplaced = bare and not self.sentences.before_verdict.search(before)
@@ -49,14 +59,14 @@ class Declarations:
 
     def _quoted(self, text: str, offered: Offered) -> Iterator[Place]:
         """Declarations that name a choice by its text and end the sentence with it."""
-        if not offered.texts:
+        said = text.casefold()
+        if not any(own and own in said for own in offered.texts):
             return
-        longest = max(map(len, offered.texts)) + 10
         for match in self.sentences.quoted.finditer(text):
-            rest = text[match.end() : match.end() + longest]
+            rest = text[match.end() : match.end() + offered.reach]
             letter = offered.owner(rest)
             own = offered.texts[offered.letters.index(letter)] if letter else ""
-            ended = re.match(r"[\"')\]]*\s*(?:[.!;\n]|$)", text[match.end() + len(own) :][:longest])
+            ended = _ENDED.match(rest, len(own))
             if letter and len(own) > 1 and ended and not self._weightless(match):
                 yield Place(at=match.end() + len(own), value=letter)
 
@@ -64,7 +74,7 @@ class Declarations:
         """What a declaration points at; None when what follows shows that it declares nothing."""
         if group := _group(match):
             return group
-        letter, rest = match["letter"], match.string[match.end() :]
+        letter, rest = match["letter"], match.string[match.end() : match.end() + offered.reach]
         line = rest.split("\n", maxsplit=1)[0]
         if rest.startswith("?") or self.sentences.conditional.match(line):
             return None
@@ -82,7 +92,8 @@ class Declarations:
         besides = match["also"] or match["too"] or match["besides"]
         if besides or self.sentences.also_before.search(_before(match)):
             return InvalidReason.BOTH
-        return offered.value(match["letter"], match.string[match.end("letter") :].split("\n", maxsplit=1)[0])
+        rest = match.string[match.end("letter") : match.end("letter") + offered.reach]
+        return offered.value(match["letter"], rest.split("\n", maxsplit=1)[0])
 
     def _weightless(self, match: re.Match[str]) -> bool:
         """Whether the words before a declaration make it say something else, or nothing."""
@@ -92,6 +103,9 @@ class Declarations:
         doubt = self.sentences.doubted.search(clause)
         # "If I have to choose, B" is a choice; "if I choose B" is none.
         if said.get("denied") or (doubt and not (doubt["if"] and re.search(r"[,:]", match[0]))):
+            return True
+        claim = self.sentences.claimed.search(clause)
+        if (claim and not claim["assured"]) or self.sentences.conceded.search(clause):
             return True
         return bool(self.sentences.would.search(match[0]) and self.sentences.unreal.search(before))
 

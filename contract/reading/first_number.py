@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from contract.answers import InvalidReason, NumberReading
 from contract.reading.markup import after_reasoning, clean, normal
@@ -81,12 +82,9 @@ def _may_go_on(number: int, lowest: int, highest: int) -> bool:
 
 def _ratings(text: str, lowest: int, highest: int) -> list[_Found]:
     """The whole numbers that may be ratings; those that only explain the scale count if there are no others."""
-    passed = [span for spans in (_ranges(text, lowest, highest), _numbering(text)) for span in spans]
-    found = [
-        one
-        for one in _whole_numbers(text, highest)
-        if not any(start <= one.start and one.end <= end for start, end in passed)
-    ]
+    spans = chain(_ranges(text, lowest, highest), _numbering(text))
+    passed = {place for start, end in spans for place in range(start, end)}
+    found = [one for one in _whole_numbers(text, highest) if one.start not in passed]
     plain = [one for one in found if not one.explained]
     explained = {one.number for one in found if one.explained}
     return plain or (found if len(explained) == 1 else [])

@@ -20,6 +20,9 @@ BOTH, NEITHER = "⊎", "∅"
 
 _MARKS = {"right": "✓", "wrong": "✗"}
 _BRACKETED = re.compile(r"[(\[{] ?([A-Z]) ?[)\]}]|\" ?([A-Z]) ?\"|(?<![\w'])'([A-Z])'(?!\w)")
+# In capitals a word of one letter would be a label.
+_ONE_LETTER = re.compile(r"(?:(?<=\|)|^)([a-z])(?=\||$)")
+_LAST_SENTENCE = re.compile(r"(?<=[.!]) (?=[A-Z]\)?[.!]?\Z)")
 _REPEATED = re.compile(rf"(?:[A-Z]\)? ?, ?){{1,25}}{BOTH}|{BOTH}(?: ?[,/&+] ?[A-Z](?:\)|{END}))+")
 
 
@@ -34,7 +37,7 @@ class Lexicon:
     def words(self, *fields: str) -> str:
         """The alternatives of `fields` over all languages; a pattern that never matches where there are none."""
         found = [text for language in self._languages for field in fields if (text := getattr(language, field))]
-        return "|".join(dict.fromkeys(found)) or r"(?!)"
+        return _ONE_LETTER.sub(r"(?-i:\1)", "|".join(dict.fromkeys(found))) or r"(?!)"
 
     @cached_property
     def article(self) -> str:
@@ -90,7 +93,9 @@ class Lexicon:
 
     @cached_property
     def _joined(self) -> re.Pattern[str]:
-        word = rf"\s?,?\s(?P<word>(?i:{self.words('joints', 'nor')}))\s(?i:{self.words('joints')}\s)?"
+        maybe = self.words("maybe")
+        word = rf"\s?,?\s(?P<word>(?i:{self.words('joints', 'nor')}))\s(?i:(?:{self.words('joints')}|{maybe})\s)?"
+        word = rf"(?:{word}|\s?[,(]?\s?(?i:{maybe})\s)"
         denied = rf"(?!\s*{self._denied('is_', 'would_be')})"
         return re.compile(
             rf"(?<![\w'&-])[A-Z]\)?(?:(?:\s?[,;]\s?[A-Z]\)?){{0,25}}{word}|\s?(?P<sign>[/&+,])\s?)[A-Z](?:\)|{END})"
@@ -99,10 +104,11 @@ class Lexicon:
 
     @cached_property
     def _inline(self) -> re.Pattern[str]:
+        is_ = self.words("is_", "would_be")
         against = "".join(rf"(?<!\b{word} )" for word in self.words("against").split("|"))
-        return re.compile(
-            rf"(?:^|: )(?P<letter>[A-Z])\) ?[^\n]{{0,200}}?(?i:{against})(?=(?!(?P=letter))[A-Z]\))", re.MULTILINE
-        )
+        own_text = rf" ?+(?!(?i:{is_})\b)[^\n]{{0,200}}?"
+        other = rf"(?i:{against})(?<!\w)(?=(?!(?P=letter))[A-Z]\))"
+        return re.compile(rf"(?:^|: )(?P<letter>[A-Z])\){own_text}{other}", re.MULTILINE)
 
     def fold(self, text: str) -> str:
         """Aliases of labels as "B)", joined letters as the signs for both and neither, one label a line in lists."""
@@ -111,6 +117,7 @@ class Lexicon:
         text = self._reply_letter.sub(r"\1)", text)
         text = self._alias_number.sub(_letter_of_number, text)
         text = self._inline.sub(lambda match: match[0].rstrip(" ,;") + "\n", text)
+        text = _LAST_SENTENCE.sub("\n", text)
         return _REPEATED.sub(BOTH, self._joined.sub(self._sign, text))
 
     def _sign(self, match: re.Match[str]) -> str:
@@ -140,7 +147,8 @@ class Lexicon:
         """A declaration of a lower-case letter and nothing else: "Answer: b"."""
         noun = rf"{self.article}(?i:{self.words('replies', 'labels')})"
         is_ = rf"(?:\s?[:=]|\s(?i:{self.words('is_')}))"
-        return re.compile(rf"[^\w?]*+{noun}{is_}\s{self.article}[\"'(\[]?(?P<letter>[a-z])[\"')\].!]*")
+        alias = rf"(?i:(?:{self.words('labels')})\s)?"
+        return re.compile(rf"[^\w?]*+{noun}{is_}\s{self.article}{alias}[\"'(\[]?(?P<letter>[a-z])[\"')\].!]*")
 
     @cached_property
     def lead(self) -> re.Pattern[str]:

@@ -65,8 +65,8 @@ _SUBSTITUTIONS = (
     (re.compile(r"~~[^~\n]{1,200}~~"), ""),
     (re.compile(r"(?i)<(?:final_?)?(?:answer|risposta|choice|scelta)>"), f"\n{DECLARES}: "),
     (re.compile(r"(?i)</(?:final_?)?(?:answer|risposta|choice|scelta)>"), "\n"),
-    (re.compile(r"(?i)</?(?:br|p|div|li|ul|ol|tr|h[1-6])(?:\s[^<>]{0,200})?/?>"), "\n"),
-    (re.compile(r"(?i)</?(?:b|i|strong|em|u|span|code|mark|font|sup|sub)(?:\s[^<>]{0,200})?>"), ""),
+    (re.compile(r"</?(?:p|(?i:br|div|li|ul|ol|tr|h[1-6]))(?:\s[^<>]{0,200})?/?>"), "\n"),
+    (re.compile(r"</?(?:b|i|u|(?i:strong|em|span|code|mark|font|sup|sub))(?:\s[^<>]{0,200})?>"), ""),
     (re.compile(r"\\(?:boxed|fbox)\s*\{([^{}]*)\}"), rf" {DECLARES}: \1 "),
     (re.compile(r"\\(?:bf|rm|it|left|right|quad|qquad)\b|\\[,;:! ]"), " "),
     (re.compile(r"[*`$]+|\\[()\[\]]"), ""),
@@ -127,7 +127,7 @@ def _final_channel(text: str) -> str | None:
 def clean(text: str) -> str:
     """The first turn of a `normal` text without markup, with single spaces and no blank lines."""
     text = next((turn for turn in map(_without_heads, _TURN_END.split(text)) if turn), "")
-    if _CHECKED.search(text):
+    if _CHECKED.search(text) and _UNCHECKED.search(text):  # "[X]" alone is a letter
         text = _CHECKED.sub("", _UNCHECKED.sub("", text))
     text = _CELLS.sub(lambda row: " - ".join(row[0].strip().strip("|").split("|")), _ROW_RULE.sub("", text))
     for _ in range(3):  # as deep as they are nested in practice

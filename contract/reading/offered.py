@@ -1,6 +1,7 @@
 """What a model was offered, and what one place of its completion says about it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from contract.answers import InvalidReason, LetterReading
 from contract.reading.markup import clean, normal
@@ -8,6 +9,7 @@ from contract.reading.markup import clean, normal
 Value = str | InvalidReason
 """What one place of a text says: a letter in upper case, offered or not, or why it is no single letter."""
 
+CLAUSE = 300
 _BEFORE_TEXT = " ):.;,=-"
 
 
@@ -18,15 +20,20 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """The letters, and the texts behind them (as `plain` makes them) as far as they are known."""
+    """The letters, and the choices as shown behind them as far as they are known."""
 
     letters: tuple[str, ...]
-    texts: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, letters: tuple[str, ...], choices: tuple[str, ...] | None) -> "Offered":
-        """What was offered, from the choices as shown."""
-        return cls(letters=letters, texts=tuple(plain(clean(normal(choice))) for choice in choices or ()))
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The choices as `plain` makes them."""
+        return tuple(plain(clean(normal(choice))) for choice in self.choices)
+
+    @cached_property
+    def reach(self) -> int:
+        """How many characters after a label are looked at: a clause, and the text of any choice before it."""
+        return CLAUSE + max(map(len, self.texts), default=0)
 
     def owner(self, text: str) -> str | None:
         """The letter of the choice that `text` begins with; None when no choice, or more than one, fits best."""

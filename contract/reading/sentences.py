@@ -30,6 +30,11 @@ class Sentences:
         return rf"(?P<both>{BOTH}|\b(?i:{both})\b)|(?P<neither>{NEITHER}|\b(?i:{neither})\b)"
 
     @cached_property
+    def anchor(self) -> re.Pattern[str]:
+        """What every declaration points at: a label, or a word for several or none."""
+        return re.compile(rf"(?<!\w)[A-Z](?!\w)|{self._group}")
+
+    @cached_property
     def _of_them(self) -> str:
         return rf"(?:\s+(?:{BOTH}|{NEITHER}|(?i:{self._words('of_them')})\b)){{0,4}}"
 
@@ -77,6 +82,17 @@ class Sentences:
         return re.compile(rf"(?:{doubt}|(?P<if>\b(?i:{if_})(?:\s+\S+){{0,3}})|\b(?i:{apart}))\s*$")
 
     @cached_property
+    def claimed(self) -> re.Pattern[str]:
+        """A clause that somebody may hold true or not, up to a declaration; `assured` if it is held true here."""
+        assured = rf"(?P<assured>\b(?i:{self._words('assured')})\b(?:\s+\S+){{0,2}}?\s+)?"
+        return re.compile(rf"{assured}\b(?i:{self._words('that')})\s+{self._lexicon.article}$")
+
+    @cached_property
+    def conceded(self) -> re.Pattern[str]:
+        """A concession in the clause of a declaration."""
+        return re.compile(rf"\b(?i:{self._words('concedes')})\b")
+
+    @cached_property
     def unreal(self) -> re.Pattern[str]:
         """A condition in the same sentence; one that only says that somebody has to answer is none."""
         forced = self._words("forced")
@@ -119,11 +135,11 @@ class Sentences:
 
     @cached_property
     def _glue(self) -> str:
-        return rf"\s*(?:(?i:{self._words('between')})(?:[,:]?\s+|(?<=')\s?)){{0,3}}[\"'(\[]*\s*"
+        return rf"\s*,?\s*(?:(?i:{self._words('between')})(?:[,:]?\s+|(?<=')\s?)){{0,3}}[\"'(\[]*\s*"
 
     @cached_property
     def _link(self) -> str:
-        return rf"(?:[:=→]|->|\s(?i:{self._words('is_', 'are', 'would_be', 'to_be')})(?![\w']))"
+        return rf"(?:[:=→]|->|'s\s|\s(?i:{self._words('is_', 'are', 'would_be', 'to_be')})(?![\w']))"
 
     @cached_property
     def _noun(self) -> str:
@@ -131,7 +147,8 @@ class Sentences:
         lexicon, if_ = self._lexicon, self._words("if_")
         denied = rf"(?P<denied>\b(?i:{lexicon.not_}|{self._words('others')})\s+)?"
         # The word "I" may stand there; no label may.
-        filler = rf"(?:,?\s+(?!(?i:{lexicon.not_}|{if_})\b|[A-HJ-Z]\b)[\w']{{1,40}}){{0,6}}?,?"
+        word = rf"\s+(?!(?i:{lexicon.not_}|{if_})\b|[A-HJ-Z]\b)[\w']{{1,40}}"
+        filler = rf"(?:{word}){{0,6}}?(?:,(?:{word}){{1,6}},)?"
         return rf"{denied}\b(?i:{self._nouns})[\"']?{filler}\s*{self._link}"
 
     @cached_property

@@ -14,6 +14,7 @@ from contract.reading.declarations import Declarations, Place
 from contract.reading.fields import Fields
 from contract.reading.languages import LANGUAGES, Language
 from contract.reading.lexicon import Lexicon
+from contract.reading.lines import Lines, led
 from contract.reading.markup import DECLARES, after_reasoning, clean, normal
 from contract.reading.offered import Offered, Value
 from contract.reading.sentences import Sentences
@@ -23,6 +24,10 @@ STRICT_VERSION = 2
 
 LONGEST = 20_000
 """Of a text that is longer, in characters without reasoning and markup, only the end is read."""
+
+
+# A letter that begins a sentence where the text is cut off may be the beginning of a word.
+_OPEN_END = re.compile(r"(?:(?<![:=])\n|(?<=[.!?]) )[A-Z]\Z")
 
 
 class Tier(StrEnum):
@@ -60,7 +65,8 @@ def read_letter(
     if answer is None:
         return LetterReading(letter=None, tier=Tier.REASONING, reason=InvalidReason.TRUNCATED)
     home = language.partition("-")[0].lower() if language else None
-    reading = _reader(known, home).read(_end_of(clean(answer)), Offered.of(letters, choices), cut_off=cut_off)
+    offered = Offered(letters=letters, choices=choices or ())
+    reading = _reader(known, home).read(_end_of(clean(answer)), offered, cut_off=cut_off)
     if cut_off and reading.reason in {InvalidReason.EMPTY, InvalidReason.UNREADABLE}:
         return LetterReading(letter=None, tier=reading.tier, reason=InvalidReason.TRUNCATED)
     return reading
@@ -72,7 +78,8 @@ def _reader(known: tuple[Language, ...], home: str | None) -> "_Reader":
     lexicon = Lexicon(known, home)
     sentences = Sentences(lexicon)
     found = Declarations(lexicon=lexicon, sentences=sentences)
-    return _Reader(lexicon=lexicon, sentences=sentences, declarations=found, fields=Fields(lexicon))
+    lines = Lines(lexicon=lexicon, sentences=sentences, declarations=found)
+    return _Reader(lexicon=lexicon, sentences=sentences, declarations=found, lines=lines, fields=Fields(lexicon))
 
 
 def _end_of(text: str) -> str:
@@ -89,11 +96,14 @@ class _Reader:
     lexicon: Lexicon
     sentences: Sentences
     declarations: Declarations
+    lines: Lines
     fields: Fields
 
     def read(self, text: str, offered: Offered, *, cut_off: bool = False) -> LetterReading:
         if not text:
             return LetterReading(letter=None, tier=Tier.BLANK, reason=InvalidReason.EMPTY)
+        if text in offered.letters:
+            return offered.reading(text, Tier.WHOLE)
         if (value := self._whole(text, offered)) is not None:
             return offered.reading(value, Tier.WHOLE)
         if (letter := offered.named(text)) is not None:
@@ -102,6 +112,8 @@ class _Reader:
             return offered.reading(value, Tier.JSON)
         if not cut_off and (match := self.lexicon.whole_lower.fullmatch(text)):
             return offered.reading(match["letter"].upper(), Tier.DECLARED)
+        if cut_off:
+            text = _OPEN_END.sub("", text)
         return self._prose(self.lexicon.fold(self._this_question(self._without_objects(text, offered))), offered)
 
     def _whole(self, text: str, offered: Offered) -> Value | None:
@@ -150,80 +162,25 @@ class _Reader:
     def _prose(self, text: str, offered: Offered) -> LetterReading:
         """The reading of words around letters; lines that only repeat the choices offered do not count as an answer."""
         every = text.split("\n")
-        lines, echoed = self._without_echo(every)
+        lines, echoed = self.lines.without_echo(every)
         text = "\n".join(lines)
-        leads = [lead for number, line in enumerate(lines) if (lead := self._lead(line, number, offered))]
+        leads = [lead for number, line in enumerate(lines) if (lead := self.lines.lead(line, number, offered))]
         declared = max(self.declarations.find(text, offered), key=lambda place: place.at, default=None)
         if declared is not None:
             closing = leads[-1] if leads and leads[-1].at == len(lines) - 1 else declared
-            # A label that ends the text on a line of its own after the declaration has to agree with it.
-            agreed = declared.at > text.rfind("\n") or closing.value == declared.value
-            return offered.reading(declared.value if agreed else InvalidReason.BOTH, Tier.DECLARED)
-        if (value := self._verdicts(every)) is not None:
+            return offered.reading(*_closed(declared, closing, last_line=text.rfind("\n")))
+        if (value := self.lines.verdicts(every)) is not None:
             return offered.reading(value, Tier.LIST)
         why_not = self._reason_in_words(text)
         if why_not is InvalidReason.REFUSAL:  # "A) I cannot say" is none; "A", and then a refusal to explain, is one
             leads = [lead for lead in leads if lead.firm]
-        if (value := _led(leads, last=len(lines) - 1)) is not None:
+        if (value := led(leads, last=len(lines) - 1)) is not None:
             return offered.reading(value, Tier.LINE)
         if why_not is not None:
             return offered.reading(why_not, Tier.WORDS)
         if echoed:
             return offered.reading(InvalidReason.BOTH, Tier.LINE)
         return offered.reading(InvalidReason.UNREADABLE, Tier.NOTHING)
-
-    def _without_echo(self, lines: list[str]) -> tuple[list[str], bool]:
-        """`lines` without those that list several choices one under the other, and whether there were any."""
-        kept: list[str] = []
-        run: dict[str, str] = {}
-        echoed = False
-        for line in [*lines, ""]:
-            letter = self._listed(line)
-            if letter is None or letter in run:
-                echoed = echoed or len(run) > 1
-                kept += run.values() if len(run) == 1 else ()
-                run = {}
-            if letter is None:
-                kept.append(line)
-            else:
-                run[letter] = line
-        return kept[:-1], echoed
-
-    def _listed(self, line: str) -> str | None:
-        """The letter of a line that gives a label with a text and takes no side."""
-        match = self.lexicon.lead.match(line)
-        if match is None or not (rest := line[match.end() :]).strip():
-            return None
-        sided = self.declarations.denied(rest) or self.sentences.verdict.search(line) or self.lexicon.side.search(rest)
-        return None if sided else match["letter"]
-
-    def _lead(self, line: str, number: int, offered: Offered) -> Place | None:
-        """The label that leads a line, unless the line goes on to deny it."""
-        match = self.lexicon.lead.match(line)
-        if match is None:
-            return None
-        letter, rest = match["letter"], line[match.end() :]
-        own = offered.after_own(letter, rest)
-        side = self.lexicon.side.search(own)
-        if self.declarations.denied(own) or (side and _wrong(side)):
-            return None
-        others = [other for other in self.sentences.other_label.finditer(own) if other["letter"] != letter]
-        if any(not self.declarations.denied(own[other.end() :]) for other in others):
-            return Place(at=number, value=InvalidReason.BOTH)
-        return Place(at=number, value=offered.value(letter, rest), firm=own != rest or not rest.strip())
-
-    def _verdicts(self, lines: list[str]) -> Value | None:
-        """The label that a list of at least two calls right, if it calls one right."""
-        sides: dict[str, bool] = {}
-        for line in lines:
-            match = self.lexicon.lead.match(line)
-            side = self.lexicon.side.search(line[match.end() :]) if match else None
-            if match and side:
-                sides[match["letter"]] = not _wrong(side)
-        right = [letter for letter, holds in sides.items() if holds]
-        if len(sides) < 2 or not right:
-            return None
-        return right[0] if len(right) == 1 else InvalidReason.BOTH
 
     def _reason_in_words(self, text: str) -> InvalidReason | None:
         if self.sentences.says_neither.search(text):
@@ -233,13 +190,13 @@ class _Reader:
         return InvalidReason.BOTH if self.sentences.says_both.search(text) else None
 
 
-def _led(leads: list[Place], *, last: int) -> Value | None:
-    """What the leading labels agree on, given that the first or the last line has one."""
-    values = {lead.value for lead in leads}
-    if len(values) > 1:
-        return InvalidReason.BOTH
-    return values.pop() if values and (leads[0].at == 0 or leads[-1].at == last) else None
+def _closed(declared: Place, closing: Place, *, last_line: int) -> tuple[Value, Tier]:
+    """What a declaration and the label that leads the last line say together: after it, the label has to agree.
 
-
-def _wrong(side: re.Match[str]) -> bool:
-    return bool(side["wrong"] or side["cross"])
+    Only after "none is correct" a label of its own is the choice that was asked for all the same.
+    """
+    if declared.at > last_line or closing.value == declared.value:
+        return declared.value, Tier.DECLARED
+    if declared.value is InvalidReason.NONE and closing.firm:
+        return closing.value, Tier.LINE
+    return InvalidReason.BOTH, Tier.DECLARED

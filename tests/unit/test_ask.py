@@ -148,6 +148,19 @@ def test_an_answer_is_kept_with_what_was_sent_and_who_answered() -> None:
     assert asked.deployment == Deployment(provider="test", model="answered-by", endpoint="host:1", server_version="v1")
 
 
+def test_a_completion_is_read_as_the_study_says_and_kept_with_the_reading_s_name_and_version() -> None:
+    job = make_job()
+    first_letter = ClosedFormat(format="closed", reading="first-letter")
+    reproducing = replace(job, rules=replace(job.rules, format=first_letter))
+    provider = Saying(Completion(text="A human should decide."))
+
+    strict, first = ask(provider, job).attempt, ask(provider, reproducing).attempt
+
+    assert (strict.outcome, strict.reading, strict.reading_version) == ("invalid", "strict", 2)
+    assert (first.outcome, first.tier, first.reading, first.reading_version) == ("answered", "first", "first-letter", 1)
+    assert first.answer == job.variant.order[0]
+
+
 def test_a_model_that_does_not_tell_its_name_is_the_one_that_was_asked_for() -> None:
     asked = ask(Saying(Completion(text="A")))
 

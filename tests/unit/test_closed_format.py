@@ -11,6 +11,7 @@ from contract.completion import Completion
 from contract.formats import Variant, closed
 from contract.orders import letters_for
 from contract.prompts import ANY_LANGUAGE, PromptSet, load_prompt
+from contract.reading import READINGS
 from tests.builders import make_item
 
 STRAIGHT, SWAPPED = Variant(order=(0, 1)), Variant(order=(1, 0))
@@ -119,6 +120,24 @@ def test_reading_twice_says_the_same_and_never_invents_a_choice(text: str) -> No
     assert answers[0] == answers[1]
     assert answers[0].choice in {0, 1, None}
     assert (answers[0].choice is None) == (answers[0].reason is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [("strict", None), ("first-letter", 1), ("exact-letter", None)],
+    ids=["strict", "first", "exact"],
+)
+def test_the_reading_decides_what_counts_as_an_answer(name: str, choice: int | None) -> None:
+    completion = Completion(text="A human should decide.")
+
+    assert closed.read(completion, make_item(), SWAPPED, READINGS[name]).choice == choice
+
+
+def test_a_choice_worded_as_a_denial_is_a_choice_in_either_order() -> None:
+    item = make_item(choices=("the man", "cannot be determined"))
+    for variant, letter in ((STRAIGHT, "B"), (SWAPPED, "A")):
+        completion = Completion(text=f"{letter}) cannot be determined. The text does not say.")
+        assert closed.read(completion, item, variant).choice == 1
 
 
 @given(letter=st.sampled_from(letters_for(2)))

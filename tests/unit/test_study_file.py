@@ -387,6 +387,13 @@ def refusal(path: Path) -> InputError:
             "less than or equal to 20; found '21'",
             id="logprobs",
         ),
+        pytest.param(
+            {"formats": [CLOSED | {"reading": "lenient"}]},
+            "  reading:",
+            "formats[0].reading",
+            "^must be strict, first-letter or exact-letter; found 'lenient'$",
+            id="reading",
+        ),
         pytest.param({"description": "a\0b"}, "description:", "description", "NUL", id="NUL"),
         pytest.param(
             {"models": [SERVED | {"model": "smol\0"}]}, "  model:", "models[0].model", "NUL", id="NUL in a model's name"

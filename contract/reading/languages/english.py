@@ -6,7 +6,7 @@ ENGLISH = Language(
     code="en",
     articles="the",
     labels="option|message|alternative|choice|letter|response|statement|argument|candidate",
-    replies="answer",
+    replies="answer|ans\\.?",
     nouns="final[ _]?answer|solution|output|result|conclusion|pick|selection|verdict|decision|winner|assistant",
     others="other|another|first|second|third|fourth|last|next|each|every|rejected|alternative",
     is_="is|was|seems|appears|must be",
@@ -23,10 +23,19 @@ ENGLISH = Language(
     denies="(?:is|are|ca|could|wo|would)n't|cannot|(?:doesn't|does not) (?:fit|work|match|make)|makes no sense",
     doubts=(
         r"not|never|\w+n't|cannot|(?<!no )(?<!without a )doubt|might|may|could|unsure whether|hardly|used to|"
-        r"was going to|were going to|tempted to|some(?:one|body| people)?|others"
+        r"was going to|were going to|tempted to|some(?:one|body| people)?|others|nobody|no one|few|suppose|supposing|"
+        r"(?<!i )assume|assuming|let's say|why"
     ),
+    that="that",
+    assured=(
+        "think|believe|say|clear|sure|certain|true|obvious|evident|apparent|likely|means|shows|suggests|indicates|states|"
+        "confirms|implies|conclude|infer|find|feel|know|see|(?<=no )doubt|(?<=without )doubt|(?<=a )doubt|"
+        "fact is|truth is|point is|confident|convinced"
+    ),
+    concedes="although|though|even if|despite|admittedly",
     chooses=(
-        "choose|chose|select|pick|picked|selected|go with|going with|opt for|vote for|prefer|say|think|believe|guess|"
+        "choose|select|pick|i (?:chose|picked|selected)|i(?:'ve| have) (?:chosen|picked|selected)|go with|going with|"
+        "opt for|vote for|prefer|say|think|believe|guess|"
         "lean towards?|leaning towards?|settle on|stick with|meant"
     ),
     between=(
@@ -35,7 +44,7 @@ ENGLISH = Language(
     ),
     therefore=(
         "therefore|thus|hence|so|but|instead|rather|it is|it's|actually|correction|probably|definitely|certainly|"
-        "clearly|obviously|most likely"
+        "clearly|obviously|most likely|in my (?:opinion|view)|according to the (?:text|passage|context)"
     ),
     apart="anything|nothing|everything|all|none|no one|not so",
     asides="yes|no|sure|okay|ok|sorry|final answer",
@@ -46,24 +55,25 @@ ENGLISH = Language(
     ),
     before=(
         "that|and|but|so|because|since|as|while|then|thus|therefore|answer|the|instead|think|believe|say|is that|"
-        "clearly|obviously"
+        "clearly|obviously|only|just"
     ),
     against="not|than|over|of|nor|from",
     both="both|either",
     neither="neither|none",
     of_them="of|the|them|these|two|answers?|options?|choices?|messages?|both|above",
     joints="and|or|and/or|as well as|versus|vs|vs\\.",
+    maybe="maybe|perhaps|possibly",
     nor="nor",
     also="also|too|equally|as well",
     if_="if|unless|whether|provided|assuming|in case",
-    forced="i|we|i'm|forced|asked|pressed|anything",
+    forced="[iI]|we|i'm|forced|asked|pressed|anything",
     yes="yes",
     no="no|not",
     refusals=(
         "can(?:not|'?t| not)|could(?: not|n't)|unable to|not able to|won't|refuse to|decline to|i'?m sorry|"
         "i apologi[sz]e|as an ai|i (?:do not|don't) (?:know|have)|not enough (?:information|context)|insufficient|"
-        "not (?:sure|certain)|unsure|no way (?:to|of)|impossible|rather not|do not feel comfortable|"
-        "don't feel comfortable|no opinion|no preference|would need more|not comfortable"
+        "not (?:sure|certain)|unsure|no way (?:to|of)|impossible|rather not (?:say|answer|choose)|"
+        "(?:do not|don't) feel comfortable|no opinion|no preference|would need more|not comfortable"
     ),
     headings="question|context|instructions?|user|human",
 )

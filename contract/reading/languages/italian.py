@@ -6,7 +6,7 @@ ITALIAN = Language(
     code="it",
     articles="la|il|l'|lo",
     labels="opzione|messaggio|alternativa|scelta|lettera|affermazione|argomento|proposta",
-    replies="risposta",
+    replies="risposta|risp\\.?",
     nouns="soluzione|risultato|conclusione|decisione|verdetto|esito|vincitore|vincitrice|preferenza",
     others="altra|altro|prima|primo|seconda|secondo|terza|terzo|quarta|ultima|ogni|ciascuna|prossima|scartata",
     is_="è|e'|sia|sembra|risulta|resta|rimane|era|dev'essere",
@@ -24,7 +24,16 @@ ITALIAN = Language(
     affirms="vince|ha più senso|convince di più|si adatta meglio",
     not_="non|mai|né|meno|peggio|improbabile|poco",
     denies="non (?:è|e'|può|sono|va|sembra|convince|c'entra|ha senso|regge)",
-    doubts="non|mai|dubito|potrebbe|potrebbero|potrei|stavo per|tentat[oa] di|qualcuno|alcuni",
+    doubts=(
+        "non|mai|dubito|potrebbe|potrebbero|potrei|stavo per|tentat[oa] di|qualcuno|alcuni|nessuno|pochi|"
+        "supponiamo|poniamo|ammettiamo|ipotizziamo|impossibile|perché non"
+    ),
+    that="che",
+    assured=(
+        "credo|penso|ritengo|direi|dico|credere|dire|chiaro|evidente|ovvio|cert[ao]|sicur[oa]|convint[oa]|vero|"
+        "significa|mostra|indica|suggerisce|conferma|concludo|dubbio|dubbi|so|sembra|pare"
+    ),
+    concedes="anche se|sebbene|benché|nonostante|per quanto",
     chooses=(
         "scelgo|scegli|scegliere|sceglierei|seleziono|opto per|opterei per|direi|dico|rispondo|risponderei|voto|"
         "preferisco|penso|credo|ritengo|propendo per|propenderei per|punto su|vado con|vince|indico|confermo|intendevo"
@@ -35,7 +44,8 @@ ITALIAN = Language(
     ),
     therefore=(
         "quindi|dunque|perciò|pertanto|ma|bensì|anzi|invece|sarebbe|però|semmai|piuttosto|probabilmente|sicuramente|"
-        "certamente|chiaramente|ovviamente"
+        "certamente|chiaramente|ovviamente|secondo me|per me|a mio (?:avviso|parere)|"
+        "secondo il (?:testo|brano|contesto)"
     ),
     apart="tutto|niente|nulla|qualsiasi cosa|nessuno",
     asides="no|sì|si|certo|va bene|scusa|scusate|correzione|risposta finale",
@@ -50,6 +60,7 @@ ITALIAN = Language(
     neither="nessun[oa]",
     of_them="delle|dei|degli|due|le|risposte|opzioni|scelte|messaggi|alternative|di|queste|questi|loro",
     joints="e|ed|o|od|oppure|che|sia|o anche|contro",
+    maybe="forse|magari",
     nor="né",
     also="anche|pure|altrettanto|ugualmente",
     if_="se|qualora|purché|nel caso",

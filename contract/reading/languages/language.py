@@ -8,9 +8,10 @@ class Language:
     """The words by which completions in one language declare, deny and excuse.
 
     Every field but `code` holds alternatives of a regular expression, parted by `|`: lower case (case is ignored where
-    they are used), straight apostrophes, single blanks, groups only as `(?:...)`. An empty field contributes nothing.
-    The words of all known languages are tried together, because models answer in other languages than they were asked
-    in; so a word that means something else in another language belongs in `therefore_at_home` or nowhere.
+    they are used, but for words of one letter), straight apostrophes, single blanks, groups only as `(?:...)`. An
+    empty field contributes nothing. The words of all known languages are tried together, because models answer in other
+    languages than they were asked in; so a word that means something else in another language belongs in
+    `therefore_at_home` or nowhere.
     """
 
     code: str
@@ -48,6 +49,13 @@ class Language:
     doubts: str = ""
     """What takes the weight from a declaration that follows within four words: I do not think, one might say."""
 
+    that: str = ""
+    """What begins a clause that somebody may hold true or not: that the answer is B."""
+    assured: str = ""
+    """What has to stand before it, at most two words away, for the clause to declare: I think, it is clear."""
+    concedes: str = ""
+    """What begins a clause whose verdict is not the last word: although B is better written."""
+
     chooses: str = ""
     """What chooses the label that follows: I choose."""
     between: str = ""
@@ -77,6 +85,8 @@ class Language:
     """What may follow these: of the answers."""
     joints: str = ""
     """What joins two labels: A and B."""
+    maybe: str = ""
+    """What adds a second label to a first: A or possibly B."""
     nor: str = ""
     """What joins two labels that are both denied."""
     also: str = ""
