@@ -9,8 +9,9 @@ from sqlalchemy import Connection, Engine, text
 
 from contract.conditions import queue_for
 from contract.database import postgres_errors
-from contract.models import Model, OllamaModel, pools_of
+from contract.models import Model, OllamaModel, pools_of, whole_tag
 from contract.pools import Pool, day_start
+from ops.pools import calls_since
 from producer.forecast import Capacity, Duration, Volume, cost, duration, volumes
 from producer.study_file import LoadedStudy
 from producer.window import WORKER_SEEN_S
@@ -31,10 +32,6 @@ _PACE = text("""
 _SLOTS = text("""
     SELECT coalesce(sum(slots), 0) FROM worker_heartbeat
     WHERE seen_at > now() - make_interval(secs => :seen) AND (queues ? :queue OR models ? :tag)
-""")
-_CALLS = text("""
-    SELECT (SELECT count(*) FROM attempt WHERE pool = :pool AND started_at >= :since)
-         + (SELECT count(*) FROM canary WHERE pool = :pool AND started_at >= :since) AS calls
 """)
 
 
@@ -122,17 +119,14 @@ def _capacity(connection: Connection | None, model: Model, pools: Mapping[str, P
     named = tuple(pools[name] for name in pools_of(model) if name in pools)
     if connection is None:
         return Capacity(pools=named)
-    tag = model.model if isinstance(model, OllamaModel) else None
+    tag = whole_tag(model.model) if isinstance(model, OllamaModel) else None
     scope = {"queue": queue_for(model), "tag": tag, "seen": WORKER_SEEN_S, "latest": LATEST_CALLS}
     pace_s = connection.execute(_PACE, scope).scalar_one()
     now = datetime.now(UTC)
+    daily = [pool for pool in named if pool.rpd is not None]
     return Capacity(
         slots=connection.execute(_SLOTS, scope).scalar_one(),
         pace_s=None if pace_s is None else float(pace_s),
         pools=named,
-        used_today={
-            pool.name: connection.execute(_CALLS, {"pool": pool.name, "since": day_start(pool, now)}).scalar_one()
-            for pool in named
-            if pool.rpd is not None
-        },
+        used_today={pool.name: calls_since(connection, pool.name, day_start(pool, now)) for pool in daily},
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from redis import Redis
 from redis.exceptions import RedisError
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from contract.database import postgres_errors
 from contract.errors import StackError
@@ -72,5 +72,10 @@ def _seen(engine: Engine, name: str, limits: Pool | None, models: tuple[str, ...
 def _calls_since(engine: Engine, name: str, since: datetime) -> int:
     """The calls of a day that no worker has counted yet, as they are stored."""
     with postgres_errors(engine), engine.connect() as connection:
-        calls: int = connection.execute(_TODAY, {"pool": name, "since": since}).scalar_one()
+        return calls_since(connection, name, since)
+
+
+def calls_since(connection: Connection, name: str, since: datetime) -> int:
+    """The calls through a pool that are stored, jobs' and first contacts'."""
+    calls: int = connection.execute(_TODAY, {"pool": name, "since": since}).scalar_one()
     return calls

@@ -165,13 +165,14 @@ class Hosts:
             return None
         if not any(self.models.values()) and self.faults:
             return "; ".join(self.faults[host] for host in sorted(self.faults)[:SHOWN])
-        have = "; ".join(f"{host} has {_listed(models)}" for host, models in sorted(self.models.items())[:SHOWN])
+        have = "; ".join(f"{host} has {listed(models)}" for host, models in sorted(self.models.items())[:SHOWN])
         return f"no host has {wanted} ({have}): `ollama pull {wanted}` there"
 
 
-def _listed(models: Sequence[str]) -> str:
-    more = f" and {len(models) - SHOWN} more" if len(models) > SHOWN else ""
-    return (", ".join(models[:SHOWN]) or "none") + more
+def listed(names: Sequence[str], most: int = SHOWN) -> str:
+    """The first names of a list, how many more there are, "none" if there are none."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + more
 
 
 def hosts_at_work(engine: Engine) -> Hosts:

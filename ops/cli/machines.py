@@ -17,6 +17,7 @@ from ops.cli.terminal import err, out, print_json, text_width, visible
 from ops.cli.view import print_duration
 from ops.hosts import WorkerSeen, read_workers
 from ops.pools import PoolSeen, read_pools_seen
+from ops.waiting import listed
 
 SHOWN_MODELS = 12
 
@@ -90,8 +91,7 @@ def _worker_lines(workers: list[WorkerSeen]) -> Iterator[str]:
     """What a table has no room for: models of hosts, what rests, what a person should know."""
     for worker in workers:
         if worker.models is not None:
-            more = f" and {len(worker.models) - SHOWN_MODELS} more" if len(worker.models) > SHOWN_MODELS else ""
-            yield f"{worker.endpoint} has {', '.join(worker.models[:SHOWN_MODELS]) or 'no model'}{more}"
+            yield f"{worker.endpoint} has {listed(worker.models, SHOWN_MODELS)}"
         for rest in worker.resting:
             yield f"{worker.worker} leaves {rest.queue} alone until {_instant(rest.until)}: {rest.reason}"
         yield from (f"{worker.worker}: {note}" for note in worker.notes)

@@ -14,7 +14,7 @@ from contract.settings import pools_file
 from ops.cli.connect import Connected
 from ops.cli.machines import known_pools
 from ops.cli.terminal import err, visible
-from ops.waiting import hosts_at_work
+from ops.waiting import hosts_at_work, listed
 from producer.study_file import LoadedStudy
 from worker.contact import stop_reason
 from worker.providers import open_provider
@@ -88,9 +88,8 @@ def _look_at_server(connected: Connected, model: OpenAIModel | GeminiModel, pool
         return Seen()
     near = get_close_matches(wanted, offered, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
-    known = ", ".join(offered[:SHOWN]) or "none"
-    more = f" and {len(offered) - SHOWN} more" if len(offered) > SHOWN else ""
-    return Seen(problem=f"the server offers no model {model.model!r}; {hint}it offers: {known}{more}", fault=True)
+    known = listed(offered, SHOWN)
+    return Seen(problem=f"the server offers no model {model.model!r}; {hint}it offers: {known}", fault=True)
 
 
 def _nowhere(connected: Connected, model: OpenAIModel, pools: dict[str, Pool]) -> bool:

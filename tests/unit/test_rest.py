@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.clock import Clock
 from worker.rest import (
     FAULTS_IN_A_ROW,
     FIRST_REST_S,
@@ -14,16 +15,6 @@ from worker.rest import (
 )
 
 QUEUE, OTHER = "openai.m", "openai.n"
-
-
-class Clock:
-    """A clock that stands until it is put forward."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -5,21 +5,11 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.clock import Clock
 from worker.wants import REFILL_S, Wants
 
 QUEUE = "gemini.flash"
 SLOTS = 16
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        """The time."""
-        return self.now
 
 
 @pytest.fixture
