@@ -81,7 +81,7 @@ def check_clocks(engine: Engine, broker: Redis) -> Iterator[Line]:
 
 
 def check_disk(loaded: LoadedStudy, folder: Path) -> Line:
-    """Whether the disk of the embedded stack has room for the study's results."""
+    """Whether the disk of the embedded stack, which keeps its state in `folder`, has room for the study's results."""
     place = next(each for each in (folder, *folder.parents) if each.exists())
     free, jobs = shutil.disk_usage(place).free, sum(volume.jobs for volume in volumes(loaded))
     needed = max(LEAST_FREE, jobs * BYTES_A_JOB)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from redis import Redis
 from sqlalchemy import Engine, text
 
-from contract.conditions import Rules, queue_for
+from contract.conditions import Rules
 from contract.models import Model, OllamaModel, SimulatedModel
 from contract.pools import Pool
 from contract.settings import Settings
@@ -35,7 +35,7 @@ def check_models(
         else:
             checked = checkup.check(rules, study=study, call=calls)
             yield _line(about, model, checked, calls=calls)
-            if calls and checked.problem is None and study is not None and checkup.clear(study, queue_for(model)):
+            if calls and checked.problem is None and study is not None and checkup.clear(study, rules):
                 yield ok(about, "was stopped, and may be asked again")
 
 
@@ -53,7 +53,7 @@ def _on_hosts(engine: Engine, model: OllamaModel, about: str) -> Line:
     lack = hosts_at_work(engine).lack(model.model)
     if lack is None:
         return ok(about, f"a host at work has {model.model}; its worker makes the first contact")
-    return Line(state=State.WARN, about=about, said=lack)
+    return Line(state=State.FAIL, about=about, said=lack)
 
 
 def _line(about: str, model: Model, checked: Checked, *, calls: bool) -> Line:

@@ -1,73 +1,77 @@
 """Reading stored completions again, without asking anybody: what another reading, or a newer version of one, changes.
 
-Raw completions never change. What was read in them is written anew, attempt by attempt, and every job's result follows
-from its attempts as it always does. Doing it twice changes nothing the second time.
+Raw completions never change. What was read in them is written anew, some jobs at a time, and the results of all these
+jobs are derived from their attempts again. It may be broken off and done again; twice is as good as once.
 """
 
 import json
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, text
 
-from contract.answers import Answer
+from contract.answers import Answer, InvalidReason
 from contract.completion import Completion
 from contract.conditions import Rules
 from contract.database import postgres_errors
+from contract.errors import ErrorKind
 from contract.formats import Variant, closed
 from contract.items import Item
-from contract.reading import READINGS
-from contract.results import children_follow, counted_attempt
-from contract.study import ClosedFormat
+from contract.reading import READINGS, Reading
+from contract.results import counted_attempt
+from contract.storable import storable
 from producer.studies import find_study
 
-BATCH = 2_000
+BATCH = 100
 EXAMPLES = 3
 EXCERPT = 80
 
 _CONDITIONS = text("SELECT id, model, dataset, variant, spec, rules FROM condition WHERE study = :study ORDER BY id")
+_JOBS = text("SELECT id FROM job WHERE study = :study ORDER BY condition, position")
 _ATTEMPTS = text("""
     SELECT attempt.id, attempt.job, attempt.completion, attempt.completion_length, attempt.finish_reason,
            attempt.outcome, attempt.answer, attempt.tier, attempt.reason, attempt.reading, attempt.reading_version,
-           item.dataset, item.source_id, item.payload, job.cluster
+           item.dataset, item.source_id, item.payload, job.cluster, job.condition
     FROM job JOIN attempt ON attempt.job = job.id JOIN item ON item.id = job.item
-    WHERE job.condition = :condition AND attempt.outcome IN ('answered', 'invalid') AND attempt.completion IS NOT NULL
-    ORDER BY job.position, attempt.claim, attempt.started_at
+    WHERE job.id = ANY(:jobs) AND attempt.outcome IN ('answered', 'invalid') AND attempt.completion IS NOT NULL
+    ORDER BY job.condition, job.position, attempt.claim, attempt.started_at
 """)
 _WRITE = text("""
     UPDATE attempt SET outcome = anew.outcome, answer = anew.answer, tier = anew.tier, reason = anew.reason,
-        reading = anew.reading, reading_version = anew.reading_version
+        reading = anew.reading, reading_version = anew.reading_version,
+        error_kind = CASE WHEN anew.fault IS NOT NULL THEN 'bug' WHEN error_kind <> 'bug' THEN error_kind END,
+        error_message = CASE WHEN anew.fault IS NOT NULL THEN anew.fault WHEN error_kind <> 'bug' THEN error_message END
     FROM json_to_recordset(CAST(:anew AS json)) AS anew (
-        id uuid, outcome text, answer int, tier text, reason text, reading text, reading_version int)
+        id uuid, outcome text, answer int, tier text, reason text, reading text, reading_version int, fault text)
     WHERE attempt.id = anew.id
 """)
 _LOCK = text("SELECT FROM job WHERE id = ANY(:jobs) ORDER BY id FOR NO KEY UPDATE")
+# For all jobs of the batch: what a worker stored meanwhile may have been derived from what was there before. Children
+# of these jobs are left as they are: to ask them again is not for who only reads.
 _DERIVE = text(f"""
-    WITH derived AS (
-        UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
-        FROM unnest(CAST(:jobs AS bigint[])) AS changed (id) CROSS JOIN LATERAL (
-            {counted_attempt("changed.id")}) AS counted
-        WHERE job.id = changed.id AND job.finished_at IS NOT NULL
-          AND (job.state, job.answer, job.counted_attempt)
-              IS DISTINCT FROM (counted.outcome, counted.answer, counted.id)
-        RETURNING job.id, job.state
-    ), followed AS ({children_follow("derived")}) SELECT count(*) FROM derived
-""")  # noqa: S608 - only constants
-_SET_READING = text("""
+    UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
+    FROM unnest(CAST(:jobs AS bigint[])) AS changed (id) CROSS JOIN LATERAL ({counted_attempt("changed.id")}) AS counted
+    WHERE job.id = changed.id AND job.finished_at IS NOT NULL
+      AND (job.state, job.answer, job.counted_attempt) IS DISTINCT FROM (counted.outcome, counted.answer, counted.id)
+""")  # noqa: S608 - only a constant
+_ADOPT = text("""
     UPDATE condition SET rules = jsonb_set(rules, '{format,reading}', to_jsonb(CAST(:reading AS text)))
-    WHERE study = :study
+    WHERE study = :study AND rules -> 'format' ->> 'reading' <> :reading
 """)
 _REVISE = text("""
-    INSERT INTO study_revision (study, revision, spec, created_at)
-    SELECT study, revision + 1, jsonb_set(spec, '{formats}', (
-               SELECT jsonb_agg(form || jsonb_build_object('reading', CAST(:reading AS text)))
-               FROM jsonb_array_elements(spec -> 'formats') AS form)), now()
-    FROM study_revision WHERE study = :study ORDER BY revision DESC LIMIT 1 RETURNING revision
+    WITH newest AS (
+        SELECT study, revision, spec FROM study_revision WHERE study = :study ORDER BY revision DESC LIMIT 1
+    ), revised AS (
+        INSERT INTO study_revision (study, revision, spec, created_at)
+        SELECT study, revision + 1, jsonb_set(spec, '{formats}', (
+                   SELECT jsonb_agg(form || jsonb_build_object('reading', CAST(:reading AS text)))
+                   FROM jsonb_array_elements(spec -> 'formats') AS form)), now()
+        FROM newest RETURNING revision
+    ) UPDATE study SET revision = (SELECT revision FROM revised) WHERE id = :study
 """)
-_SET_REVISION = text("UPDATE study SET revision = :revision WHERE id = :study")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +92,8 @@ class Reread:
     model: str
     dataset: str
     variant: str
+    order: tuple[int, ...]
+    reading: Reading
     read: int = 0
     moves: Counter[tuple[str, str]] = field(default_factory=Counter)
     examples: dict[tuple[str, str], list[Example]] = field(default_factory=dict)
@@ -109,65 +115,75 @@ def reparse(engine: Engine, study: str, *, reading: str | None = None, dry_run: 
     with postgres_errors(engine):
         with engine.begin() as connection:
             found = find_study(connection, study, lock=not dry_run)
-            conditions = connection.execute(_CONDITIONS, {"study": found.id}).all()
+            rows = connection.execute(_CONDITIONS, {"study": found.id}).all()
+            conditions = {row.id: _reread(row, reading) for row in rows}
             if reading is not None and not dry_run:
                 _adopt(connection, found.id, reading)
-        results, rereads = 0, []
-        for condition in conditions:
-            reread, changed = _reread(engine, condition, reading, dry_run=dry_run)
-            rereads.append(reread)
-            results += changed
-    return Reparsed(conditions=tuple(rereads), results=results)
+            jobs = array("q", connection.execute(_JOBS, {"study": found.id}).scalars())
+        results = sum(
+            _read_batch(engine, jobs[start : start + BATCH].tolist(), conditions, dry_run=dry_run)
+            for start in range(0, len(jobs), BATCH)
+        )
+    return Reparsed(conditions=tuple(conditions.values()), results=results)
+
+
+def _reread(row: Row[Any], reading: str | None) -> Reread:
+    name = Rules.from_stored(row.rules).format.reading if reading is None else reading
+    order = tuple(row.spec["variant"]["order"])
+    return Reread(model=row.model, dataset=row.dataset, variant=row.variant, order=order, reading=READINGS[name])
 
 
 def _adopt(connection: Connection, study: int, reading: str) -> None:
-    """Make `reading` the study's own. Workers see the new revision with their next claim."""
+    """Make `reading` the study's own, if it is not. Workers see the new revision with their next claim."""
     scope = {"study": study, "reading": reading}
-    connection.execute(_SET_READING, scope)
-    revision = connection.execute(_REVISE, scope).scalar_one()
-    connection.execute(_SET_REVISION, {"study": study, "revision": revision})
+    if connection.execute(_ADOPT, scope).rowcount:
+        connection.execute(_REVISE, scope)
 
 
-def _reread(engine: Engine, condition: Row[Any], reading: str | None, *, dry_run: bool) -> tuple[Reread, int]:
-    """Read one condition's attempts, some thousand at a time; returns also how many results changed."""
-    rules = Rules.from_stored(condition.rules)
-    form = rules.format if reading is None else rules.format.model_copy(update={"reading": reading})
-    variant = Variant(order=tuple(condition.spec["variant"]["order"]))
-    told = Reread(model=condition.model, dataset=condition.dataset, variant=condition.variant)
-    results = 0
-    with engine.connect() as connection:
-        rows = iter(connection.execution_options(yield_per=BATCH).execute(_ATTEMPTS, {"condition": condition.id}))
-        while batch := list(islice(rows, BATCH)):
-            anew = [changed for row in batch if (changed := _anew(row, variant, form, told)) is not None]
-            if anew and not dry_run:
-                results += _write(engine, anew)
-    return told, results
+def _read_batch(engine: Engine, jobs: Sequence[int], conditions: dict[int, Reread], *, dry_run: bool) -> int:
+    """Read the attempts of some jobs; returns how many results changed. No transaction is open while it reads."""
+    with engine.begin() as connection:
+        rows = connection.execute(_ATTEMPTS, {"jobs": jobs}).all()
+    anew = list(_anew(rows, conditions))
+    if dry_run:
+        return 0
+    with engine.begin() as connection:
+        connection.execute(_LOCK, {"jobs": jobs})
+        if anew:
+            connection.execute(_WRITE, {"anew": json.dumps(anew)})
+        return connection.execute(_DERIVE, {"jobs": jobs}).rowcount
 
 
-def _anew(row: Row[Any], variant: Variant, form: ClosedFormat, told: Reread) -> dict[str, Any] | None:
-    """What the attempt says by the new reading, if anything of that differs from what its row holds."""
+def _anew(rows: Sequence[Row[Any]], conditions: dict[int, Reread]) -> Iterator[dict[str, Any]]:
+    """What the attempts say by the new readings, where anything of that differs from what their rows hold."""
+    for row in rows:
+        told = conditions[row.condition]
+        answer, fault = _read(row, told)
+        told.read += 1
+        _note(told, row, answer)
+        anew = {
+            "outcome": "answered" if answer.valid else "invalid",
+            "answer": answer.choice,
+            "tier": answer.tier,
+            "reason": answer.reason,
+            "reading": told.reading.name,
+            "reading_version": told.reading.version,
+        }
+        if any(getattr(row, name) != value for name, value in anew.items()):
+            yield anew | {"id": str(row.id), "fault": fault}
+
+
+def _read(row: Row[Any], told: Reread) -> tuple[Answer, str | None]:
+    """The answer read; if reading itself fails, that is the answer's fault and not the others'."""
     item = Item.from_payload(dataset=row.dataset, source_id=row.source_id, cluster=row.cluster, payload=row.payload)
     cut = row.completion_length is not None and row.completion_length > len(row.completion)
-    completion = Completion(
-        text=row.completion,
-        finish_reason=row.finish_reason,
-        truncated_from=row.completion_length if cut else None,
-    )
-    named = READINGS[form.reading]
-    answer = closed.read(completion, item, variant, named)
-    anew = {
-        "outcome": "answered" if answer.valid else "invalid",
-        "answer": answer.choice,
-        "tier": answer.tier,
-        "reason": answer.reason,
-        "reading": named.name,
-        "reading_version": named.version,
-    }
-    told.read += 1
-    _note(told, row, answer)
-    if all(getattr(row, name) == value for name, value in anew.items()):
-        return None
-    return anew | {"id": str(row.id), "job": row.job}
+    length = row.completion_length if cut else None
+    completion = Completion(text=row.completion, finish_reason=row.finish_reason, truncated_from=length)
+    try:
+        return closed.read(completion, item, Variant(order=told.order), told.reading), None
+    except Exception as error:  # noqa: BLE001 - one text on which a reading breaks must not keep the rest from it
+        invalid = Answer(choice=None, tier=ErrorKind.BUG, reason=InvalidReason.UNREADABLE)
+        return invalid, storable(f"reading failed: {error!r}").text
 
 
 def _note(told: Reread, row: Row[Any], answer: Answer) -> None:
@@ -182,13 +198,3 @@ def _note(told: Reread, row: Row[Any], answer: Answer) -> None:
 
 def _shown(choice: int | None, reason: str | None) -> str:
     return f"choice {choice + 1}" if choice is not None else f"invalid ({reason})"
-
-
-def _write(engine: Engine, anew: Sequence[dict[str, Any]]) -> int:
-    """Write a batch and derive its jobs' results; returns how many results changed."""
-    jobs = sorted({changed["job"] for changed in anew})
-    with engine.begin() as connection:
-        connection.execute(_LOCK, {"jobs": jobs})
-        connection.execute(_WRITE, {"anew": json.dumps(anew)})
-        results: int = connection.execute(_DERIVE, {"jobs": jobs}).scalar_one()
-    return results

@@ -68,7 +68,8 @@ _UNQUEUE_OLD = text("""
 _SERVED = text("""
     SELECT served.*, held.jobs AS held, held.queued
     FROM (
-        SELECT queue, sum(slots) AS slots, avg((pace ->> queue)::float) AS pace_s, max(seen_at) AS told_at,
+        SELECT queue, sum(slots) AS slots, avg((pace ->> queue)::float) AS pace_s,
+               least(max(seen_at), now()) AS told_at,
                CASE WHEN bool_or(wants ? queue) THEN sum(
                    CASE WHEN NOT wants ? queue THEN slots
                         WHEN seen_at > coalesce(CAST(:told_at AS timestamptz), '-infinity')

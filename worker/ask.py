@@ -21,6 +21,7 @@ from worker.providers.base import (
     ProviderError,
     RefusedError,
     Request,
+    TransientError,
 )
 from worker.records import Attempt, ClaimedJob, Deployment
 from worker.retry import Tally, Verdict
@@ -88,8 +89,8 @@ def _call(job: ClaimedJob, begun: _Begun, request: Request, provider: Provider, 
     except ProviderError as error:
         return _without_completion(begun, _milliseconds_since(start), error.kind, str(error), error)
     except Exception as error:  # noqa: BLE001 - an SDK error that no table of signals knows yet
-        problem = f"unknown error {type(error).__name__}"
-        return _without_completion(begun, _milliseconds_since(start), ErrorKind.TRANSIENT, problem)
+        fault = TransientError(f"unknown error {type(error).__name__}")
+        return _without_completion(begun, _milliseconds_since(start), fault.kind, str(fault), fault)
     latency_ms = _milliseconds_since(start)
     try:
         return _with_completion(

@@ -13,9 +13,10 @@ from contract.settings import Settings
 from worker.access import Access
 from worker.contact_store import ContactStore
 from worker.openings import Providers
+from worker.pins import Pins
 from worker.pools import Gate
 from worker.providers import open_provider
-from worker.providers.base import Description, MisconfiguredError, ProviderError
+from worker.providers.base import Description, ExhaustedError, ProviderError, ThrottledError
 from worker.store import JobStore
 
 CHECKER = "check"
@@ -53,22 +54,25 @@ class Checkup:
             gate=gate,
             stopping=threading.Event(),
         )
+        self._access.contacts.pins = Pins(self._store, set_first=False)
 
     def check(self, rules: Rules, *, study: int | None, call: bool) -> Checked:
-        """One model of a study (None if the study was never run), with one call at most."""
+        """One model of a study (None if the study was never run), with one call at most. Pins nothing."""
         try:
             provider = self._providers.first(rules)
             checked = Checked(label=provider.endpoint.label, description=provider.describe())
-            listed = provider.models()
+            listed = None if call else provider.models()
         except ProviderError as error:
-            return Checked(problem=str(error), passing=not isinstance(error, MisconfiguredError))
+            return Checked(problem=str(error), passing=isinstance(error, ThrottledError | ExhaustedError))
         offered = None if listed is None else tuple(listed)
         checked = Checked(label=checked.label, description=checked.description, offered=offered)
         return self._asked(checked, rules, study) if call else checked
 
-    def clear(self, study: int, queue: str) -> int:
-        """Let a queue of a study go on that was stopped; how many stops there were."""
-        return self._store.clear_queue(study, queue)
+    def clear(self, study: int, rules: Rules) -> int:
+        """Clear the stops of a study's queue, if its jobs are asked by these rules; how many they were."""
+        queue = queue_for(rules.model)
+        ours = {"model": rules.stored["model"], "format": rules.stored["format"]}
+        return self._store.clear_queue(study, queue) if self._store.asks_by(study, queue, ours) else 0
 
     def _asked(self, checked: Checked, rules: Rules, study: int | None) -> Checked:
         queue = queue_for(rules.model)
@@ -77,10 +81,10 @@ class Checkup:
             stopped = self._access.contacts.look(study, queue, rules, checked.description, again=True)
             problem = None if stopped is None else stopped.reason
         except ProviderError as error:
-            problem, passing = str(error), not isinstance(error, MisconfiguredError)
+            problem, passing = str(error), isinstance(error, ThrottledError | ExhaustedError)
         rest = self._access.rests.of(queue)
         if problem is None and rest is not None:
-            problem, passing = rest.reason, True
+            problem, passing = rest.reason, rest.quota
         return Checked(
             label=checked.label,
             description=checked.description,

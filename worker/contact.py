@@ -32,7 +32,7 @@ def contact_digest(rules: Rules, endpoint: Endpoint, description: Description) -
         "description": asdict(description),
         "options": None if not hasattr(model, "options") else model.options.model_dump(mode="json"),
         "sampling": rules.format.sampling.model_dump(mode="json"),
-        "constrain": rules.format.constrain,
+        "constrain": _constrains(rules),
     }
     return canonical_digest(parts)
 
@@ -46,8 +46,13 @@ def canary_request(rules: Rules) -> Request:
         sampling=rules.format.sampling,
         seed=rules.format.sampling.seed,
         timeout_s=rules.model.timeout_s,
-        allowed=LETTERS if rules.format.constrain else None,
+        allowed=LETTERS if _constrains(rules) else None,
     )
+
+
+def _constrains(rules: Rules) -> bool:
+    """Whether any call may be limited to the letters: a server that cannot do that must show it before it is paid."""
+    return rules.format.constrain or (rules.retry.strategy == "constrain" and rules.retry.invalid > 0)
 
 
 def unfit(rules: Rules, description: Description) -> str | None:

@@ -1,8 +1,10 @@
 """What a worker keeps of first contacts in Postgres: canaries, pins, stops, and what a pool has used of its day."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Engine, text
 
@@ -56,6 +58,10 @@ _TO_TRY = text("""
     ) AS old WHERE stop.id = old.id RETURNING stop.id, stop.study, stop.queue, old.rules
 """)
 _CLEAR = text("DELETE FROM stop WHERE id = :id")
+_ASKS_BY = text("""
+    SELECT count(*) > 0 AND bool_and(rules @> CAST(:rules AS jsonb)) FROM condition
+    WHERE study = :study AND queue = :queue AND state = 'active'
+""")
 _CLEAR_QUEUE = text("DELETE FROM stop WHERE study = :study AND queue = :queue AND endpoint = ''")
 # Calls in flight count, whichever pool of their model they go through: a day must not be granted twice.
 _USED = text("""
@@ -137,6 +143,12 @@ class ContactStore:
         """The fault has gone."""
         with self._engine.begin() as connection:
             connection.execute(_CLEAR, {"id": stop.id})
+
+    def asks_by(self, study: int, queue: str, rules: dict[str, Any]) -> bool:
+        """Whether the study's jobs of `queue` are asked of this model in this form, not as they were before an edit."""
+        with self._engine.begin() as connection:
+            values = {"study": study, "queue": queue, "rules": json.dumps(rules)}
+            return bool(connection.execute(_ASKS_BY, values).scalar_one())
 
     def clear_queue(self, study: int, queue: str) -> int:
         """Clear what stopped a queue of a study everywhere; how many stops that were."""

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from redis.exceptions import RedisError
 from rich.text import Text
 
 from contract.database import place
@@ -24,12 +26,14 @@ from ops.check import (
     ok,
 )
 from ops.check_models import check_models
-from ops.cli.connect import Connected, connect
+from ops.cli.connect import connect
 from ops.cli.machines import known_pools
 from ops.cli.names import DataPaths, Json, StudyFile, data_paths
 from ops.cli.terminal import Exit, out, print_json, visible
 from ops.hosts import read_workers
-from producer.study_file import LoadedStudy, read_study
+from producer.study_file import read_study
+
+BROKER_TIMEOUT_S = 5.0
 
 _COLOURS = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
 
@@ -50,49 +54,47 @@ def check(
     bothways check studies/demo.yaml
     bothways check study.yaml --no-calls --json
     """
-    code, lines = Exit.DONE, []
+    lines: list[Line] = []
+    code = Exit.DONE
     try:
-        loaded = read_study(study, data=data_paths(data), may_lack_data=True)
-        lines = [ok("study file", str(study)), *check_data(loaded)]
-        code = _worst(lines, Exit.USAGE)
-        connected = connect()
+        for line in _looked_at(study, data_paths(data), calls=calls):
+            lines.append(line)
+            if line.state is State.FAIL:
+                code = code or (Exit.USAGE if line.about.startswith("data ") else Exit.STUCK)
     except InputError as error:
-        code, lines = Exit.USAGE, [Line(state=State.FAIL, about="study file", said=str(error), remedy="mend it")]
-    except StackError as error:
+        code = Exit.USAGE
+        lines.append(Line(state=State.FAIL, about="file", said=str(error), remedy="mend it"))
+    except (StackError, RedisError) as error:
         code = Exit.NO_STACK
         lines.append(Line(state=State.FAIL, about="stack", said=str(error)))
-    else:
-        more = list(_stack_and_models(connected, loaded, calls=calls))
-        lines += more
-        code = code or _worst(more, Exit.STUCK)
     _tell(lines, as_json=as_json)
     raise typer.Exit(code)
 
 
-def _stack_and_models(connected: Connected, loaded: LoadedStudy, *, calls: bool) -> Iterator[Line]:
+def _looked_at(study: Path, data: dict[str, Path], *, calls: bool) -> Iterator[Line]:
+    """The lines, one after the other; InputError or StackError where nothing more can be seen."""
+    loaded = read_study(study, data=data, may_lack_data=True)
+    yield ok("study file", str(study))
+    yield from check_data(loaded)
+    pools = known_pools()
+    if pools:
+        yield ok("pools file", f"{len(pools)} pools")
+    connected = connect()
     yield ok("Postgres", place(connected.engine))
     schema = check_schema(connected.engine)
     yield schema
-    try:
-        broker = connected.broker()
-    except StackError as error:
-        yield Line(state=State.FAIL, about="broker", said=str(error))
-        return
+    broker = connected.broker(timeout_s=BROKER_TIMEOUT_S)
     yield ok("broker", "answers")
     yield from check_clocks(connected.engine, broker)
-    yield check_disk(loaded, state_folder())
+    if "BOTHWAYS_DATABASE_URL" not in os.environ:
+        yield check_disk(loaded, state_folder())
     if schema.state is not State.OK:
         return
     workers = [worker for worker in read_workers(connected.engine) if not worker.gone]
     yield from check_workers(connected.engine, len(workers))
-    pools = known_pools()
     used = list(dict.fromkeys(name for model in loaded.study.models for name in pools_of(model)))
     yield from check_pools(broker, used, pools, dict(os.environ))
     yield from check_models(connected.engine, connected.settings, broker, loaded, pools, calls=calls)
-
-
-def _worst(lines: list[Line], code: Exit) -> Exit:
-    return code if any(line.state is State.FAIL for line in lines) else Exit.DONE
 
 
 def _tell(lines: list[Line], *, as_json: bool) -> None:

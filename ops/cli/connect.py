@@ -30,9 +30,12 @@ class Connected:
         """A Celery application on the broker."""
         return create_celery(self.settings.broker_url.get_secret_value())
 
-    def broker(self) -> Redis:
-        """A client of the broker, which answered; StackError if it does not."""
-        client = Redis.from_url(self.settings.broker_url.get_secret_value(), decode_responses=True)
+    def broker(self, timeout_s: float | None = None) -> Redis:
+        """A client of the broker, which answered; StackError if it does not. `timeout_s` holds for each answer."""
+        address = self.settings.broker_url.get_secret_value()
+        client = Redis.from_url(
+            address, decode_responses=True, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
+        )
         try:
             client.ping()
         except AuthenticationError:

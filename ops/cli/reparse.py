@@ -11,7 +11,7 @@ from contract.reading import known_reading
 from ops.cli.connect import connect
 from ops.cli.names import Json, StudyName, study_name
 from ops.cli.terminal import err, out, print_json, visible
-from ops.progress import read_progress
+from ops.readings import readings_in_use
 from ops.reparse import Reparsed, Reread
 from ops.reparse import reparse as read_again
 
@@ -46,8 +46,9 @@ def reparse(
     for line in _lines(done):
         out.print(visible(line))
     err.print(_told(done, dry_run=dry_run))
-    if not dry_run and not read_progress(connected.engine, name).done:
-        err.print("the study is not done: what was in workers' hands meanwhile is read when this is run again")
+    otherwise = 0 if dry_run else readings_in_use(connected.engine, name).otherwise
+    if otherwise:
+        err.print(f"{otherwise:,} completions came meanwhile and are read by other rules: run this again")
 
 
 def _lines(done: Reparsed) -> Iterator[str]:

@@ -15,6 +15,7 @@ from ops.cli.names import DataPaths, Json, OneModel, StudyFile, StudyName, data_
 from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
 from ops.progress import Progress, read_progress, read_study_spec, study_names
+from ops.readings import readings_in_use
 
 
 def init(
@@ -155,7 +156,8 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     unfinished = None if progress.done else f"unfinished: {progress.finished:,} of {progress.planned:,} jobs"
-    notes = filter(None, (read_study_spec(connected.engine, study).title_note, unfinished))
+    mixed = readings_in_use(connected.engine, study).note
+    notes = filter(None, (read_study_spec(connected.engine, study).title_note, unfinished, mixed))
     files = write_report(results, out_dir, study=origin, width=text_width(), title_note="; ".join(notes) or None)
     if as_json:
         print_json(json.loads((out_dir / "report.json").read_text(encoding="utf-8")))

@@ -85,7 +85,7 @@ WRONG = {
     "key-invalid": ("fail", "API key not valid"),
     "max-tokens-empty": ("fail", "options.room"),
     "rerouted": ("fail", "answered though"),
-    "503": ("warn", "503"),
+    "503": ("fail", "503"),
     "429-minute": ("warn", "429"),
 }
 
@@ -135,6 +135,11 @@ def test_a_stop_whose_reason_has_gone_is_cleared(
 
     assert "was stopped, and may be asked again" in done.stdout
     assert [found["queue"] for found in rows(engine, "SELECT queue FROM stop")] == ["gemini.404"]
+    assert rows(engine, "SELECT digest FROM pin") == []
+    change(engine, "UPDATE stop SET queue = 'gemini.good'")
+    edited = write_study(tmp_path, models=[model(server, timeout_s=7)])
+    assert "was stopped" not in check(edited, stack).stdout
+    assert len(rows(engine, "SELECT id FROM stop")) == 1
 
 
 def test_what_stands_in_the_way_of_all_is_red(stack: dict[str, str], engine: Engine, tmp_path: Path) -> None:
@@ -145,12 +150,14 @@ def test_what_stands_in_the_way_of_all_is_red(stack: dict[str, str], engine: Eng
     behind = check(study, stack)
     no_stack = check(study, stack | {"BOTHWAYS_DATABASE_URL": "postgresql://127.0.0.1:9/nowhere"})
     no_file = check(tmp_path / "nothing.yaml", stack)
+    no_broker = check(study, stack | {"BOTHWAYS_BROKER_URL": "redis://127.0.0.1:9/0"}, "--json")
 
     assert (behind.returncode, no_stack.returncode, no_file.returncode) == (4, 3, 2)
     assert "run `bothways migrate`" in behind.stdout
     assert "nothing.yaml" in no_file.stdout
-    assert bad_pools.returncode == 2
-    assert "nothing.yaml: there is no such file" in bad_pools.stderr
+    assert (bad_pools.returncode, no_broker.returncode) == (2, 3)
+    assert "nothing.yaml: there is no such file" in bad_pools.stdout
+    assert "the broker does not answer" in told(no_broker)["stack"][1]
 
 
 def test_pools_are_looked_for_with_their_keys(stack: dict[str, str], server: FakeGemini, tmp_path: Path) -> None:

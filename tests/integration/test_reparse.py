@@ -1,15 +1,19 @@
 """Stored completions read again: nothing is asked, nothing that was said changes, results follow from what is read."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
+import ops.reparse
+from contract.answers import LetterReading
 from contract.completion import Completion
 from contract.errors import UnknownStudyError
-from contract.reading import STRICT, STRICT_VERSION
+from contract.reading import READINGS, STRICT, STRICT_VERSION
 from ops.progress import read_study_spec
+from ops.readings import readings_in_use
 from ops.reparse import Reparsed, reparse
 from tests.jobs import change, plan, rows, states
 from tests.workers import evaluator_on
@@ -109,8 +113,9 @@ def test_another_reading_becomes_the_study_s_own(engine: Engine, tmp_path: Path)
     assert states(engine) == {"answered": 8}
     assert read_study_spec(engine, "trial").formats[0].reading == "first-letter"
     assert rows(engine, "SELECT revision FROM study")[0]["revision"] == 2
-    again = reparse(engine, "trial")
+    again = reparse(engine, "trial", reading="first-letter")
     assert (moves(again), again.results) == ({}, 0)
+    assert rows(engine, "SELECT revision FROM study")[0]["revision"] == 2
     back = reparse(engine, "trial", reading=STRICT)
     assert back.results == 8
     assert states(engine) == {"invalid": 8}
@@ -170,3 +175,54 @@ def test_other_studies_are_left_alone(engine: Engine, tmp_path: Path) -> None:
 def test_an_unknown_study_is_refused(engine: Engine) -> None:
     with pytest.raises(UnknownStudyError):
         reparse(engine, "nothing")
+
+
+def test_a_text_on_which_a_reading_breaks_is_invalid_and_keeps_no_other_from_it(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(engine, tmp_path, "A", "breaks it", items=2)
+    strict = READINGS[STRICT]
+
+    def read(text: str, **known: Any) -> LetterReading:  # noqa: ANN401
+        if text == "breaks it":
+            raise RecursionError("too deep")
+        return strict.read(text, **known)
+
+    monkeypatch.setattr(ops.reparse, "READINGS", {STRICT: replace(strict, version=99, read=read)})
+    reparse(engine, "trial")
+
+    told = rows(engine, "SELECT completion, reading_version, error_kind, tier FROM attempt ORDER BY completion")
+    assert {each["reading_version"] for each in told} == {99}
+    assert [each["error_kind"] for each in told] == [None, None, "bug", "bug"]
+    monkeypatch.undo()
+    reparse(engine, "trial")
+    assert rows(engine, "SELECT id FROM attempt WHERE error_kind IS NOT NULL OR error_message IS NOT NULL") == []
+
+
+def test_a_result_that_does_not_follow_from_its_attempts_is_mended(engine: Engine, tmp_path: Path) -> None:
+    asked(engine, tmp_path, "A")
+    change(engine, "UPDATE job SET state = 'invalid', answer = NULL, counted_attempt = NULL")
+
+    assert reparse(engine, "trial").results == 8
+    assert states(engine) == {"answered": 8}
+
+
+def test_figures_of_two_readings_say_so_until_they_are_read_alike(engine: Engine, tmp_path: Path) -> None:
+    asked(engine, tmp_path, "A")
+    assert readings_in_use(engine, "trial").note is None
+    change(engine, "UPDATE attempt SET reading_version = 1 WHERE job IN (SELECT id FROM job LIMIT 3)")
+
+    mixed = readings_in_use(engine, "trial")
+    reparse(engine, "trial")
+
+    assert mixed.otherwise == 3
+    assert mixed.note == f"read by {STRICT} {STRICT_VERSION} and {STRICT} 1: bothways reparse"
+    assert readings_in_use(engine, "trial").note is None
+
+
+def test_more_jobs_than_one_batch_are_read(engine: Engine, tmp_path: Path) -> None:
+    asked(engine, tmp_path, "A", items=130)
+    change(engine, "UPDATE attempt SET reading_version = 1")
+
+    assert sum(each.read for each in reparse(engine, "trial").conditions) == 260
+    assert readings_in_use(engine, "trial").otherwise == 0

@@ -252,6 +252,7 @@ def test_an_error_that_nobody_knows_may_pass_and_its_text_is_not_trusted(error: 
 
     assert asked.verdict == Verdict(error=ErrorKind.TRANSIENT)
     assert asked.attempt.error_message == f"unknown error {type(error).__name__}"
+    assert isinstance(asked.fault, TransientError)
 
 
 def test_a_constrained_format_offers_the_letters_and_nothing_else() -> None:

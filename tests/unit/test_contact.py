@@ -22,15 +22,23 @@ def ollama(**options: Any) -> OllamaModel:  # noqa: ANN401
     return OllamaModel(provider="ollama", name="llama", model="llama3.1:8b", options=OllamaOptions(**options))
 
 
-def rules(model: Model, *, constrain: bool = False, **sampling: Any) -> Rules:  # noqa: ANN401
+def rules(model: Model, *, constrain: bool = False, retry: Retry = Retry(), **sampling: Any) -> Rules:  # noqa: ANN401, B008
     """The rules of a condition."""
     return Rules(
         model=model,
         format=ClosedFormat(format="closed", constrain=constrain, sampling=Sampling(**sampling)),
         prompt=PromptSet(name="p", bodies={"en": "{question}{choices}"}),
-        retry=Retry(),
+        retry=retry,
         bundles=Bundles(),
     )
+
+
+def test_a_limit_that_only_a_retry_sets_is_tried_at_first_contact() -> None:
+    limited = rules(GEMINI, retry=Retry(invalid=1, strategy="constrain"))
+
+    assert canary_request(limited).allowed == ("A", "B")
+    assert contact_digest(limited, ENDPOINT, Description()) != contact_digest(rules(GEMINI), ENDPOINT, Description())
+    assert canary_request(rules(GEMINI, retry=Retry(strategy="constrain"))).allowed is None
 
 
 def test_the_canary_is_asked_as_every_job_is() -> None:
