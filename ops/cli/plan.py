@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ def plan(
 
     Jobs are counted from the data files, or from what a dataset says to expect where its file is not at hand. Prompts
     are measured by their text, answers by their budget. What is done is taken off. Time is that of the workers and
-    quotas at hand, all of them for this study.
+    quotas at hand, all of them for this study: of each model as if it were alone, and of all of them together.
 
     \b
     bothways plan studies/demo.yaml
@@ -40,7 +41,7 @@ def plan(
     """
     loaded = read_study(study, limit=limit, data=data_paths(data), may_lack_data=True)
     connected = _connected()
-    made = forecast(loaded, None if connected is None else connected.engine, known_pools())
+    made = forecast(loaded, None if connected is None else connected.engine, known_pools(), now=datetime.now(UTC))
     if as_json:
         print_json(_json(made))
         return
@@ -96,12 +97,22 @@ def _lines(made: Forecast) -> Iterator[str]:
     yield ""
     for model in made.models:
         yield f"{model.model}: {_told(model)}"
-    jobs = sum(model.jobs for model in made.models)
-    dollars = [model.dollars for model in made.models if model.dollars is not None]
-    costs = f"; {_dollars(sum(low for low, _ in dollars), sum(high for _, high in dollars))}" if dollars else ""
-    yield f"in all: {jobs:,} jobs to do{costs}"
+    yield f"in all: {_in_all(made)}"
     if any(planned.volume.expected for planned in made.planned):
         yield "(expected): the data file is not at hand; the number is what the dataset says to expect"
+
+
+def _in_all(made: Forecast) -> str:
+    told = f"{sum(model.jobs for model in made.models):,} jobs to do"
+    if made.takes is not None:
+        told += f", {_time(made.takes.seconds)} by {made.takes.binding}"
+    elif made.untimed:
+        told += f", how long is not known because of {', '.join(made.untimed)}"
+    dollars = [model.dollars for model in made.models if model.dollars is not None]
+    if dollars:
+        told += f"; {_dollars(sum(low for low, _ in dollars), sum(high for _, high in dollars))}"
+        told += f", without {', '.join(made.unpriced)}, whose costs are not known" if made.unpriced else ""
+    return told
 
 
 def _told(model: ModelForecast) -> str:
@@ -111,7 +122,7 @@ def _told(model: ModelForecast) -> str:
     if model.takes is None:
         parts.append("how long is not known: no worker has told its pace, and no pool limits it")
     else:
-        parts.append(f"{_time(model.takes.seconds)} by {model.takes.binding}")
+        parts.append(f"alone {_time(model.takes.seconds)} by {model.takes.binding}")
     if model.dollars is not None:
         parts.append(_dollars(*model.dollars))
     if model.retries:
@@ -124,7 +135,7 @@ def _time(seconds: float) -> str:
 
 
 def _dollars(low: float, high: float) -> str:
-    return f"${low:,.2f} for the prompts, at most ${high:,.2f} with the answers"
+    return f"${low:,.2f} for the prompts, at most ${high:,.2f} with answers and retries"
 
 
 def _json(made: Forecast) -> dict[str, Any]:
@@ -148,4 +159,7 @@ def _json(made: Forecast) -> dict[str, Any]:
             for planned in made.planned
         ],
         "models": [asdict(model) for model in made.models],
+        "takes": None if made.takes is None else asdict(made.takes),
+        "time_not_known_of": made.untimed,
+        "costs_not_known_of": made.unpriced,
     }
