@@ -7,25 +7,13 @@ from itertools import chain
 
 from contract.answers import InvalidReason
 from contract.reading.lexicon import Lexicon
-from contract.reading.offered import Offered, Value
+from contract.reading.offered import Offered, Place, Value
 from contract.reading.sentences import NEAR, Sentences
 
 HEAD = 1_000
 """How many characters before a label its declaration may begin; no pattern reaches farther."""
 
 _ENDED = re.compile(r"[\"')\]]*\s*(?:[.!;\n]|$)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Something said at one place: a position in the text, or the number of a line that a label leads.
-
-    `firm`: nothing but the text of its own choice follows the label.
-    """
-
-    at: int
-    value: Value
-    firm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

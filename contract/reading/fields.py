@@ -20,7 +20,8 @@ class Fields:
     def _pair(self) -> re.Pattern[str]:
         noun = self._words("replies", "labels")
         right = rf"{self._words('right')}|final|finale|selected|chosen|scelta|my|your"
-        key = rf"(?:(?:{right})[_ ]?)?(?:{noun}|selection|result|verdict)(?:[_ ](?:{right}|{noun}|id|key))?"
+        noun = rf"{noun}|selection|result|verdict|label|prediction|output"
+        key = rf"(?:(?:{right})[_ ]?)?(?:{noun})(?:[_ ](?:{right}|{noun}|id|key))?"
         value = r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\[([^\[\]]*)\]"
         return re.compile(rf"(?<!\\)[\"'](?i:{key})[\"']\s*:\s*(?:{value})")
 

@@ -14,7 +14,6 @@ from string import ascii_uppercase
 from contract.reading.languages import Language
 
 END = r"(?![\w'+#&]|[-.]\w|[\u0300-\u036f])"
-LABEL = rf"(?<![\w'&-])(?<!\w\.)(?P<letter>[A-Z])(?:(?P<close>\))|{END})"
 BOTH, NEITHER = "⊎", "∅"
 """What joined letters are folded into: signs that no language has as a word."""
 
@@ -64,12 +63,28 @@ class Lexicon:
         adverb = rf"(?:(?!(?:{self.not_})\b)\w+\s+)?"
         return rf"(?i:(?:{self.words(*is_)})\s+{adverb}(?:{self.not_})|{self.words('denies')})(?!\w)"
 
+    @cached_property
+    def _end(self) -> str:
+        """What ends a bare letter."""
+        word = rf"(?<=\b(?:{self.words('capitals')}))\s+(?!(?i:{self.words('because', 'is_')})\b)\w"
+        return rf"{END}(?!{word})"
+
+    @cached_property
+    def other(self) -> str:
+        """A capital letter that is no word of its own."""
+        return rf"(?!(?:{self.words('capitals')})\b)[A-Z]\b"
+
+    @cached_property
+    def label(self) -> str:
+        """A letter that stands alone, closed by a bracket or bare."""
+        return rf"(?<![\w'&-])(?<!\w\.)(?P<letter>[A-Z])(?:(?P<close>\))|{self._end})"
+
     # -- labels -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _alias_letter(self) -> re.Pattern[str]:
         alias = rf"{self.article}\b(?i:{self.words('labels')}) (?P<letter>[A-Z])"
-        return re.compile(rf"{alias}(?:\)|{END}(?={self.after_label}))")
+        return re.compile(rf"{alias}(?:\)|{self._end}(?={self.after_label}))")
 
     @cached_property
     def _reply_letter(self) -> re.Pattern[str]:
@@ -77,8 +92,8 @@ class Lexicon:
 
     @cached_property
     def _alias_number(self) -> re.Pattern[str]:
-        sign = r"(?:#|n[.°]|n(?:o|r)\.?|(?i:number|numero)) ?"
-        return re.compile(rf"{self.article}\b(?i:{self.words('labels', 'replies')}) (?:{sign})?(\d{{1,2}})(?:\)|{END})")
+        named = rf"{self.article}\b(?i:{self.words('labels', 'replies')}) (?:(?:#|(?i:{self.words('numbers')})) ?)?"
+        return re.compile(rf"{named}(\d{{1,2}})(?:\)|{END})")
 
     @cached_property
     def after_label(self) -> str:
@@ -98,7 +113,7 @@ class Lexicon:
         word = rf"(?:{word}|\s?[,(]?\s?(?i:{maybe})\s)"
         denied = rf"(?!\s*{self._denied('is_', 'would_be')})"
         return re.compile(
-            rf"(?<![\w'&-])[A-Z]\)?(?:(?:\s?[,;]\s?[A-Z]\)?){{0,25}}{word}|\s?(?P<sign>[/&+,])\s?)[A-Z](?:\)|{END})"
+            rf"(?<![\w'&-])[A-Z]\)?(?:(?:\s?[,;]\s?[A-Z]\)?){{0,25}}{word}|\s?(?P<sign>[/&+,])\s?)[A-Z](?:\)|{self._end})"
             rf"(?(sign)(?=\s*(?:[.;:!?)\n]|$|[/&+,]\s?[A-Z]\b))|{denied}(?:(?<=\))|(?={self.after_label}|\?)))"
         )
 
@@ -155,8 +170,8 @@ class Lexicon:
         """The label that a line begins with."""
         instead = rf"(?i:(?:\w+ )?(?:{self.words('not_', 'against')})) {self.article}[A-Z](?!\w)"
         reason = rf"(?i:{self.words('because')})\b"
-        delimiter = rf"\)[.:]?|[.:!;](?!\S)|\s+-(?!\S)|\s*$|(?=,?\s+\(?(?:{reason}|{instead}))"
-        return re.compile(rf"\s*(?:[•*-]\s+)?(?:\d{{1,2}}[.)]\s+)?(?P<letter>[A-Z])(?:{delimiter})")
+        delimiter = rf"\)[\"'.:]*|[.:!;](?!\S)|\s+-(?!\S)|\s*$|(?=,?\s+\(?(?:{reason}|{instead}))"
+        return re.compile(rf"\s*(?:[•*-]\s+)?(?:\d{{1,2}}[.)]\s+)?[\"']?(?P<letter>[A-Z])(?:{delimiter})")
 
     @cached_property
     def side(self) -> re.Pattern[str]:

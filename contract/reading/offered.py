@@ -19,6 +19,21 @@ def plain(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Place:
+    """Something said at one place: a position in the text, or the number of a line that a label leads.
+
+    Of a line: `firm` if nothing but the text of its own choice follows the label, `ended` if nothing but punctuation,
+    `denied` if it goes on to say that the label is wrong.
+    """
+
+    at: int
+    value: Value
+    firm: bool = False
+    ended: bool = False
+    denied: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Offered:
     """The letters, and the choices as shown behind them as far as they are known."""
 

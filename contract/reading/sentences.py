@@ -3,7 +3,7 @@
 import re
 from functools import cached_property
 
-from contract.reading.lexicon import BOTH, LABEL, NEITHER, Lexicon
+from contract.reading.lexicon import BOTH, NEITHER, Lexicon
 from contract.reading.markup import DECLARES
 
 NEAR = 80
@@ -77,8 +77,8 @@ class Sentences:
     def doubted(self) -> re.Pattern[str]:
         """What takes the weight from a declaration right after it, within its clause."""
         if_, apart = self._words("if_"), self._words("apart")
-        # Another label in between has taken the doubt; the word "I" is none, and as a label leaves it where it is.
-        doubt = rf"\b(?i:{self._words('doubts')})(?:\s+(?![A-HJ-Z]\b)\S+){{0,3}}"
+        # Another label in between has taken the doubt.
+        doubt = rf"\b(?i:{self._words('doubts')})(?:\s+(?!{self._lexicon.other})\S+){{0,3}}"
         return re.compile(rf"(?:{doubt}|(?P<if>\b(?i:{if_})(?:\s+\S+){{0,3}})|\b(?i:{apart}))\s*$")
 
     @cached_property
@@ -119,14 +119,15 @@ class Sentences:
     def verdict(self) -> re.Pattern[str]:
         """ "B is correct", "A) Anna è la risposta giusta", "none of the answers is right"."""
         own_text = rf"(?:\s+(?:(?!\b(?i:{self._lexicon.not_})\b|\b[A-Z]\))[^.,;:\n]){{1,60}}?)?"
-        label = rf"{LABEL}(?(close){own_text})"
+        label = rf"{self._lexicon.label}(?(close){own_text})"
         return re.compile(rf"(?:{label}|(?:{self._group}){self._of_them}){self._affirmed}")
 
     @cached_property
     def before_verdict(self) -> re.Pattern[str]:
         """What a bare letter may follow to be the subject of a verdict: "Plan B is better" declares nothing."""
         before = self._words("before", "therefore", "because", "labels", "replies")
-        return re.compile(rf"(?:^|[.,;:!?\n(]\s*|(?:\b(?i:{before})\s+|\b(?i:l')))$")
+        article = rf"\b(?i:{self._words('articles')})(?:\s+|(?<=')\s?)"
+        return re.compile(rf"(?:^|[.,;:!?\n(]\s*|\b(?i:{before})\s+|{article})$")
 
     @cached_property
     def also_before(self) -> re.Pattern[str]:
@@ -146,8 +147,7 @@ class Sentences:
         """A noun with what may stand between it and its link: "the correct answer to the question is"."""
         lexicon, if_ = self._lexicon, self._words("if_")
         denied = rf"(?P<denied>\b(?i:{lexicon.not_}|{self._words('others')})\s+)?"
-        # The word "I" may stand there; no label may.
-        word = rf"\s+(?!(?i:{lexicon.not_}|{if_})\b|[A-HJ-Z]\b)[\w']{{1,40}}"
+        word = rf"\s+(?!(?i:{lexicon.not_}|{if_})\b|{lexicon.other})[\w']{{1,40}}"
         filler = rf"(?:{word}){{0,6}}?(?:,(?:{word}){{1,6}},)?"
         return rf"{denied}\b(?i:{self._nouns})[\"']?{filler}\s*{self._link}"
 
@@ -155,7 +155,9 @@ class Sentences:
     def declaration(self) -> re.Pattern[str]:
         """ "The correct answer to the question is A", "Risposta: B", "Scelgo la B"."""
         group = rf"(?:{self._group}){self._of_them}(?=\s*(?:[.,;:!?\")\n]|$|\b(?i:{self._is})\b))"
-        return re.compile(rf"(?:{self._noun}|\b(?i:{self._words('chooses')})\b[,:]?){self._glue}(?:{LABEL}|{group})")
+        return re.compile(
+            rf"(?:{self._noun}|\b(?i:{self._words('chooses')})\b[,:]?){self._glue}(?:{self._lexicon.label}|{group})"
+        )
 
     @cached_property
     def quoted(self) -> re.Pattern[str]:
@@ -167,9 +169,8 @@ class Sentences:
         """ "quindi B", "ma B", "no, B": so short that the letter has to end the sentence."""
         aside = rf"(?:{self._words('asides')})(?=[,.!:])"
         is_ = rf"(?:\s+(?i:{self._is}))?"
-        return re.compile(
-            rf"\b(?i:{self._lexicon.therefore}|{aside})(?:\b|(?<=[.!]))[,.!:]?{is_}{self._glue}{LABEL}(?=\s*(?:[.!;\n]|$))"
-        )
+        head = rf"\b(?i:{self._lexicon.therefore}|{aside})(?!\w)[,.!:]?"
+        return re.compile(rf"{head}{is_}{self._glue}{self._lexicon.label}(?=\s*(?:[.!;\n]|$))")
 
     # -- saying why not -----------------------------------------------------------------------------------------------
 

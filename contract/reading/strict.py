@@ -10,13 +10,13 @@ from enum import StrEnum
 from functools import cache
 
 from contract.answers import InvalidReason, LetterReading
-from contract.reading.declarations import Declarations, Place
+from contract.reading.declarations import Declarations
 from contract.reading.fields import Fields
 from contract.reading.languages import LANGUAGES, Language
-from contract.reading.lexicon import Lexicon
+from contract.reading.lexicon import BOTH, Lexicon
 from contract.reading.lines import Lines, led
 from contract.reading.markup import DECLARES, after_reasoning, clean, normal
-from contract.reading.offered import Offered, Value
+from contract.reading.offered import Offered, Place, Value
 from contract.reading.sentences import Sentences
 
 STRICT = "strict"
@@ -114,7 +114,8 @@ class _Reader:
             return offered.reading(match["letter"].upper(), Tier.DECLARED)
         if cut_off:
             text = _OPEN_END.sub("", text)
-        return self._prose(self.lexicon.fold(self._this_question(self._without_objects(text, offered))), offered)
+        text = self.lexicon.fold(self._this_question(self._without_objects(text, offered)))
+        return self._prose(text, offered, cut_off=cut_off)
 
     def _whole(self, text: str, offered: Offered) -> Value | None:
         """The label that the whole text is; only here may it be in lower case."""
@@ -146,7 +147,7 @@ class _Reader:
     def _as_declaration(self, found: str, offered: Offered) -> str:
         value = self._object(found, offered)
         if isinstance(value, InvalidReason) or value is None:
-            return f"\n{value}\n" if value is InvalidReason.BOTH else found
+            return f"\n{BOTH}\n" if value is InvalidReason.BOTH else found
         return f"\n{DECLARES}: {value}.\n"
 
     def _this_question(self, text: str) -> str:
@@ -159,12 +160,12 @@ class _Reader:
             seen.add(word)
         return text
 
-    def _prose(self, text: str, offered: Offered) -> LetterReading:
+    def _prose(self, text: str, offered: Offered, *, cut_off: bool) -> LetterReading:
         """The reading of words around letters; lines that only repeat the choices offered do not count as an answer."""
         every = text.split("\n")
-        lines, echoed = self.lines.without_echo(every)
+        lines, echoed = self.lines.without_echo(every, offered)
         text = "\n".join(lines)
-        leads = [lead for number, line in enumerate(lines) if (lead := self.lines.lead(line, number, offered))]
+        leads = self.lines.leads(lines, offered, titled=echoed and offered.named(every[0]) is not None)
         declared = max(self.declarations.find(text, offered), key=lambda place: place.at, default=None)
         if declared is not None:
             closing = leads[-1] if leads and leads[-1].at == len(lines) - 1 else declared
@@ -174,7 +175,9 @@ class _Reader:
         why_not = self._reason_in_words(text)
         if why_not is InvalidReason.REFUSAL:  # "A) I cannot say" is none; "A", and then a refusal to explain, is one
             leads = [lead for lead in leads if lead.firm]
-        if (value := led(leads, last=len(lines) - 1)) is not None:
+        # Where a text is cut off, a label with a text on its last line may begin a list.
+        closes = not cut_off or (leads and leads[-1].ended)
+        if (value := led(leads, last=len(lines) - 1 if closes else 0)) is not None:
             return offered.reading(value, Tier.LINE)
         if why_not is not None:
             return offered.reading(why_not, Tier.WORDS)

@@ -103,7 +103,8 @@ def test_every_field_of_a_language_is_a_pattern_of_lower_case_alternatives(langu
     for field in dataclasses.fields(language):
         words = getattr(language, field.name)
         re.compile(words)
-        assert words == words.lower().replace("[ii]", "[iI]"), field.name
+        if field.name != "capitals":
+            assert words == words.lower().replace("[ii]", "[iI]"), field.name
         assert not re.search(r"\((?!\?[:<])|’|  |^\||\|$|\|\|", words), field.name
 
 

@@ -4,13 +4,15 @@ from contract.reading.languages.language import Language
 
 ENGLISH = Language(
     code="en",
+    capitals="I",
     articles="the",
     labels="option|message|alternative|choice|letter|response|statement|argument|candidate",
+    numbers=r"number|no\.?",
     replies="answer|ans\\.?",
     nouns="final[ _]?answer|solution|output|result|conclusion|pick|selection|verdict|decision|winner|assistant",
     others="other|another|first|second|third|fourth|last|next|each|every|rejected|alternative",
-    is_="is|was|seems|appears|must be",
-    are="are|were|seem|appear",
+    is_="is|seems|appears",
+    are="are|was|were|seem|appear|must be",
     to_be="should be|will be|has to be|seems to be|appears to be|remains|comes out as",
     would_be="would be|would have to be",
     right=(
@@ -43,15 +45,16 @@ ENGLISH = Language(
         "always|still|instead|obviously|certainly|surely|of course"
     ),
     therefore=(
-        "therefore|thus|hence|so|but|instead|rather|it is|it's|actually|correction|probably|definitely|certainly|"
-        "clearly|obviously|most likely|in my (?:opinion|view)|according to the (?:text|passage|context)"
+        "therefore|thus|hence|so|but|however|instead|rather|it must be|it has to be|it is|it's|actually|correction|"
+        "probably|definitely|certainly|clearly|obviously|most likely|"
+        "in my (?:opinion|view)|according to the (?:text|passage|context)"
     ),
     apart="anything|nothing|everything|all|none|no one|not so",
     asides="yes|no|sure|okay|ok|sorry|final answer",
     because="because|since|due to",
     after=(
-        "and|but|not|rather|instead|over|so|then|given|for|as|based|which|with|in|on|from|among|between|according|or|option|answer|choice|"
-        "when|where|here|would|could|can|might|than|to be"
+        "and|but|not|rather|instead|over|so|then|given|for|as|based|which|with|in|on|from|among|between|"
+        "according|or|option|answer|choice|when|where|here|than|to be"
     ),
     before=(
         "that|and|but|so|because|since|as|while|then|thus|therefore|answer|the|instead|think|believe|say|is that|"

@@ -6,6 +6,7 @@ ITALIAN = Language(
     code="it",
     articles="la|il|l'|lo",
     labels="opzione|messaggio|alternativa|scelta|lettera|affermazione|argomento|proposta",
+    numbers=r"numero|n[.°]?|nr\.?",
     replies="risposta|risp\\.?",
     nouns="soluzione|risultato|conclusione|decisione|verdetto|esito|vincitore|vincitrice|preferenza",
     others="altra|altro|prima|primo|seconda|secondo|terza|terzo|quarta|ultima|ogni|ciascuna|prossima|scartata",
@@ -43,8 +44,8 @@ ITALIAN = Language(
         "comunque|invece|ovviamente|senz'altro|per|che è|molto probabilmente"
     ),
     therefore=(
-        "quindi|dunque|perciò|pertanto|ma|bensì|anzi|invece|sarebbe|però|semmai|piuttosto|probabilmente|sicuramente|"
-        "certamente|chiaramente|ovviamente|secondo me|per me|a mio (?:avviso|parere)|"
+        "quindi|dunque|perciò|pertanto|ma|bensì|anzi|invece|sarebbe|però|semmai|piuttosto|tuttavia|comunque|probabilmente|"
+        "sicuramente|certamente|chiaramente|ovviamente|senza dubbio|secondo me|per me|a mio (?:avviso|parere)|"
         "secondo il (?:testo|brano|contesto)"
     ),
     apart="tutto|niente|nulla|qualsiasi cosa|nessuno",

@@ -17,10 +17,15 @@ class Language:
     code: str
     """The language of items that this serves, as they name it: "it" also serves "it-CH"."""
 
+    capitals: str = ""
+    """Words that are one capital letter wherever they stand: I. Bare, they are labels only where no word follows."""
+
     articles: str = ""
     """What may stand before a label: the."""
     labels: str = ""
     """What a label or number may be called: option B, message 2."""
+    numbers: str = ""
+    """What may stand between such a name and its number: message no. 2."""
     replies: str = ""
     """What the answer itself is called; also the key of a JSON field."""
     nouns: str = ""
@@ -31,7 +36,7 @@ class Language:
     is_: str = ""
     """What joins a label to what is said about it: is, seems."""
     are: str = ""
-    """The plural of that."""
+    """The same where it does not speak of one alone: are, was."""
     to_be: str = ""
     """Its longer forms, which only join a noun to a label: has to be."""
     would_be: str = ""
