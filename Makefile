@@ -24,7 +24,7 @@ lint: .venv/ready
 	$(BIN)/lint-imports
 
 unit: .venv/ready
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 4 --dist loadgroup
 
 # Kills for minutes: 20,000 jobs while everything dies again and again. JOBS and SEED may be given.
 chaos: .venv/ready

@@ -6,6 +6,7 @@ from redis import Redis
 from sqlalchemy import Engine, text
 
 from contract.conditions import Rules
+from contract.items import canonical_digest
 from contract.models import Model, OllamaModel, SimulatedModel
 from contract.pools import Pool
 from contract.settings import Settings
@@ -26,6 +27,7 @@ def check_models(
     checkup = Checkup(engine, settings, broker, pools)
     with engine.connect() as connection:
         study = connection.execute(_STUDY, {"name": loaded.study.study}).scalar_one_or_none()
+    seen: dict[str, Checked] = {}
     for model, rules in _rules(loaded):
         about = f"model {model.name}"
         if isinstance(model, SimulatedModel):
@@ -33,7 +35,8 @@ def check_models(
         elif isinstance(model, OllamaModel):
             yield _on_hosts(engine, model, about)
         else:
-            checked = checkup.check(rules, study=study, call=calls)
+            same = _deployment(model, rules)
+            checked = seen[same] = seen.get(same) or checkup.check(rules, study=study, call=calls)
             yield _line(about, model, checked, calls=calls)
             if calls and checked.problem is None and study is not None and checkup.clear(study, rules):
                 yield ok(about, "was stopped, and may be asked again")
@@ -46,6 +49,11 @@ def _rules(loaded: LoadedStudy) -> Iterator[tuple[Model, Rules]]:
         if condition.model.name not in seen:
             seen.add(condition.model.name)
             yield condition.model, rules
+
+
+def _deployment(model: Model, rules: Rules) -> str:
+    """What tells one first contact from another: the form, and all of the model but the name that a study gives it."""
+    return canonical_digest([model.model_dump(mode="json", exclude={"name"}), rules.stored["format"]])
 
 
 def _on_hosts(engine: Engine, model: OllamaModel, about: str) -> Line:

@@ -63,9 +63,8 @@ def test_a_study_that_can_run_is_green_after_one_call_a_model(
     stack: dict[str, str], engine: Engine, server: FakeGemini, tmp_path: Path
 ) -> None:
     beat(engine, "gemini.good")
-    study = write_study(
-        tmp_path, models=[model(server), model(server, "pro"), {"name": "sim", "provider": "simulated"}]
-    )
+    models = [model(server), model(server, "pro"), model(server, name="again")]
+    study = write_study(tmp_path, models=[*models, {"name": "sim", "provider": "simulated"}])
 
     done = check(study, stack, "--json")
 
@@ -73,7 +72,8 @@ def test_a_study_that_can_run_is_green_after_one_call_a_model(
     assert done.returncode == 0, done.stdout
     assert {state for state, _ in lines.values()} <= {"ok", "warn"}
     assert lines["data capitals"] == ("ok", "4 items")
-    assert lines["model good"][0] == lines["model pro"][0] == lines["tables"][0] == lines["broker"][0] == "ok"
+    for about in ("model good", "model pro", "model again", "tables", "broker"):
+        assert lines[about][0] == "ok"
     asked = [received.path for received in server.received if "generateContent" in received.path]
     assert len(asked) == 2
     assert rows(engine, "SELECT count(*) AS made FROM canary WHERE worker = 'check'")[0]["made"] == 2
