@@ -50,7 +50,7 @@ def check(
     What was stopped and goes well now is started again. Ends with 2 for a mistake in a file, with 3 without a stack,
     with 4 where something else is red.
 
-    \\b
+    \b
     bothways check studies/demo.yaml
     bothways check study.yaml --no-calls --json
     """

@@ -29,7 +29,7 @@ def reparse(
     A reading that is given becomes the study's own, so that answers to come are read alike: put it into the study file,
     or the next run sets back what is there.
 
-    \\b
+    \b
     bothways reparse demo --dry-run
     bothways reparse demo --reading first-letter
     """

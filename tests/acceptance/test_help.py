@@ -14,7 +14,7 @@ from ops.cli.main import app
 README = Path(__file__).parents[2] / "README.md"
 ROOT_COMMAND = get_command(app)
 COMMANDS = tuple(getattr(ROOT_COMMAND, "commands", {}))
-READS = ("status", "show", "report")
+READS = ("status", "show", "report", "check", "plan", "hosts", "pools", "reparse")
 STEERS = ("retry", "pause", "resume", "cancel")
 
 
@@ -34,8 +34,9 @@ def test_the_commands_are_those_of_the_manual() -> None:
     text = help_of()
 
     assert set(COMMANDS) == {
-        *("init", "run", "status", "show", "report", "retry", "pause", "resume", "cancel"),
-        *("up", "demo", "worker", "dispatch", "migrate"),
+        *("init", "check", "plan", "run", "status", "show", "report", "reparse"),
+        *("retry", "pause", "resume", "cancel"),
+        *("hosts", "pools", "up", "demo", "worker", "dispatch", "migrate"),
     }
     assert all(re.search(rf"^  {command} ", text, re.MULTILINE) for command in COMMANDS)
 
@@ -52,7 +53,7 @@ def test_the_examples_of_a_command_name_commands_and_options_that_exist(command:
     examples = [line.split() for line in help_of(command).splitlines() if line.startswith("  bothways ")]
 
     for _, name, *words in examples:
-        known = {flag for option in options_of(name) for flag in option.opts}
+        known = {flag for option in options_of(name) for flag in (*option.opts, *option.secondary_opts)}
         assert {word for word in words if word.startswith("--")} <= known
 
 
