@@ -6,7 +6,7 @@ BIN := .venv/bin
 UV := .tools/bin/uv
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo test bench lint unit chaos install lock clean
+.PHONY: demo test bench lint unit long chaos install lock clean
 
 demo: .venv/ready
 	@$(BIN)/bothways demo
@@ -24,7 +24,11 @@ lint: .venv/ready
 	$(BIN)/lint-imports
 
 unit: .venv/ready
-	$(BIN)/pytest -n 4 --dist loadgroup
+	$(BIN)/pytest -n 3 --dist loadfile
+
+# Everything, with what takes long: quotas over twenty windows, hosts that come and go. Half an hour.
+long: .venv/ready
+	BOTHWAYS_LONG=1 BOTHWAYS_QUOTA_WINDOWS=20 $(BIN)/pytest -n 2 --dist loadfile
 
 # Kills for minutes: 20,000 jobs while everything dies again and again. JOBS and SEED may be given.
 chaos: .venv/ready

@@ -1,5 +1,6 @@
 """Real services for the tests that need them: one Postgres and one Valkey a test process, a fresh database a test."""
 
+import os
 import signal
 import tempfile
 import uuid
@@ -29,6 +30,15 @@ def pytest_configure() -> None:
     """A shell that starts pytest in the background lets it ignore Ctrl-C, and its children with it."""
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long is left to `make long`; the same promises are tried in short in every run."""
+    if os.environ.get("BOTHWAYS_LONG"):
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="takes long: `make long`"))
 
 
 @pytest.fixture(scope="session")

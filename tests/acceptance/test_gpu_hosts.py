@@ -225,6 +225,7 @@ def test_a_host_that_cannot_run_a_model_or_lost_it_leaves_it_to_another(hosts: H
     assert hosts.stage.states() == {"answered": 152}
 
 
+@pytest.mark.long
 def test_a_model_that_was_replaced_is_refused_until_a_person_accepts_it(hosts: Hosts) -> None:
     with ExitStack() as processes:
         server = server_with(processes, "a")
@@ -250,6 +251,7 @@ def test_a_model_that_was_replaced_is_refused_until_a_person_accepts_it(hosts: H
     assert told == {digest("a"): 80 - left, "b" * 64: left}
 
 
+@pytest.mark.long
 def test_an_ollama_that_is_away_or_slow_is_named_and_waited_for(hosts: Hosts) -> None:
     with serving(FakeOllama()) as server:
         port, url, label = server.server_port, server.base_url, server.label
@@ -280,6 +282,7 @@ def test_an_ollama_that_is_away_or_slow_is_named_and_waited_for(hosts: Hosts) ->
     assert hosts.stage.states() == {"answered": 40}
 
 
+@pytest.mark.long
 def test_what_a_host_holds_goes_back_when_it_is_stopped_or_killed(hosts: Hosts) -> None:
     hosts.stage.environment["BOTHWAYS_LEASE_MARGIN_S"] = "1"
     model = {"name": "a", "provider": "ollama", "model": "a", "timeout_s": 3}
@@ -308,6 +311,7 @@ def test_what_a_host_holds_goes_back_when_it_is_stopped_or_killed(hosts: Hosts) 
     assert hosts.stage.workers_at_work() == {"gpu1", "gpu2", "gpu3"}
 
 
+@pytest.mark.long
 def test_models_in_turn_are_never_asked_at_once_though_the_broker_is_away(
     stage: Stage, engine: Engine, tmp_path: Path
 ) -> None:

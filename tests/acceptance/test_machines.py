@@ -41,8 +41,8 @@ def test_hosts_and_pools_are_told_to_people_and_to_programs(stack: dict[str, str
     beat(engine, "ollama.llama", worker="gpu1.7", slots=2)
     change(
         engine,
-        """UPDATE worker_heartbeat SET endpoint = 'gpu1:11434', models = '["llama:8b"]', pace = '{"ollama.llama": 3}',
-           notes = '["slow"]'""",
+        """UPDATE worker_heartbeat SET seen_at = now() + interval '2 min', endpoint = 'gpu1:11434', notes = '["slow"]',
+           models = '["llama:8b"]', pace = '{"ollama.llama": 3}'""",
     )
 
     hosts, pools = bothways(stack, "hosts"), bothways(stack, "pools")

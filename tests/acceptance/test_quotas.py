@@ -189,7 +189,7 @@ def test_a_spent_day_lets_the_jobs_wait_untouched_until_the_next_one_begins(
     database_url: str, broker_url: str, tmp_path: Path
 ) -> None:
     zone = ZoneInfo("Asia/Kathmandu")
-    boundary = datetime.now(zone).replace(microsecond=0) + timedelta(seconds=22)
+    boundary = datetime.now(zone).replace(microsecond=0) + timedelta(seconds=36)
     day = {"zone": zone.key, "begins": f"{boundary:%H:%M:%S}"}
     pools = [pool("daily", rpm=100, day=day)]
     with (
@@ -199,7 +199,7 @@ def test_a_spent_day_lets_the_jobs_wait_untouched_until_the_next_one_begins(
         server.latency_s = 0.1
         fleet.study(gemini("daily", server.base_url, "daily"), items=11)
         fleet.start(workers=1, slots=4)
-        await_that(lambda: bool(server.meter.refused))
+        await_that(lambda: bool(server.meter.refused), seconds=30)
         await_that(lambda: bool(fleet.stage.rows("SELECT FROM worker_heartbeat WHERE resting <> '{}'")))
         await_standstill(lambda: len(fleet.stage.attempts()), seconds=1)
         state, before, refused = pool_states(fleet.broker, ["daily"])["daily"], _jobs(fleet), len(server.meter.refused)
@@ -258,6 +258,7 @@ def test_a_broker_that_is_emptied_and_killed_does_not_grant_the_day_again(databa
         assert fleet.charged("gemini.counted") == 0
 
 
+@pytest.mark.long
 def test_the_place_of_a_worker_that_was_killed_in_a_call_is_free_when_its_lease_ends(
     database_url: str, broker_url: str, tmp_path: Path
 ) -> None:
