@@ -24,7 +24,7 @@ from producer.study_file import read_study
 from tests.acceptance.chaos import Chaos
 from tests.acceptance.test_study_end_to_end import Stage
 
-JOBS = int(os.environ.get("BOTHWAYS_CHAOS_JOBS", "600"))
+JOBS = int(os.environ.get("BOTHWAYS_CHAOS_JOBS", "1200"))
 SEED = int(os.environ.get("BOTHWAYS_CHAOS_SEED", "1"))
 WORKERS, SLOTS = 3, 4
 BETWEEN = max(WORKERS * SLOTS, JOBS // 100)

@@ -120,7 +120,7 @@ def in_terminal(stage: Stage, *arguments: str) -> Iterator[Screen]:
 
 def test_a_study_that_is_paused_stops_at_once_and_goes_on_when_it_is_resumed(stage: Stage) -> None:
     # All 200 jobs fit into the window of eight slots: when the study is paused, every one of them is queued.
-    study = stage.write_study(items=100, latency_s=0.2)
+    study = stage.write_study(items=100, latency_s=0.5)
     stage.start("worker", "--provider", "simulated", "--slots", "8")
     stage.start("dispatch")
     waiting = stage.start("run", str(study), "--wait")
