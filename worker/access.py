@@ -135,10 +135,6 @@ class Access:
         if entry.permit is not None and self._gate is not None:
             self._gate.release(entry.permit)
 
-    def label(self, rules: Rules) -> str | None:
-        """Where the calls go."""
-        return self._providers.first(rules).endpoint.label
-
     def _permit(self, rules: Rules, prompt: str, *, longest_s: float, rest: bool) -> Permit | None:
         """A permit of the pool that can go first; None if none comes in time, and then the queue may rest."""
         assert self._gate is not None  # noqa: S101 - a provider with pools is not opened without one
