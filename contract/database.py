@@ -8,7 +8,7 @@ from psycopg.errors import UndefinedTable
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from contract.errors import StackError
+from contract.errors import StackError, UnusableStackError
 
 CONNECT_TIMEOUT_S = 5
 
@@ -59,7 +59,11 @@ def postgres_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        raise StackError(f"Postgres does not answer at {place(engine)}: {_first_line(error.orig)}") from None
+        reason = _first_line(error.orig)
+        if "password authentication failed" in str(error.orig):
+            problem = "refuses the password: set BOTHWAYS_PASSWORD right, or BOTHWAYS_DATABASE_URL"
+            raise UnusableStackError(f"Postgres at {place(engine)} {problem}") from None
+        raise StackError(f"Postgres does not answer at {place(engine)}: {reason}") from None
     except ProgrammingError as error:
         if isinstance(error.orig, UndefinedTable):
             raise StackError(f"the database at {place(engine)} has no tables yet: run `bothways migrate`") from None

@@ -5,6 +5,7 @@ BothwaysError
 │   ├── InputError      a study or data file that cannot be used
 │   └── UnknownStudyError
 └── StackError          Postgres or the broker is not there (exit 3)
+    └── UnusableStackError  it is there and cannot be used
 
 The text of an error is the whole message: what is wrong, where, and what to do.
 """
@@ -19,6 +20,10 @@ class BothwaysError(Exception):
 
 class StackError(BothwaysError):
     """A service that every command needs could not be reached."""
+
+
+class UnusableStackError(StackError):
+    """A service answers and will not do, however long one waits: a refused password, tables of a newer version."""
 
 
 class UsageError(BothwaysError):

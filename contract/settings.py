@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
-from urllib.parse import urlsplit
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -36,25 +36,47 @@ def _with_port(url: str) -> str:
     return f"http://{parts.hostname}:11434{parts.path}" if parts.scheme == "http" and parts.port is None else url
 
 
+def _plain(value: str | SecretStr) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else value
+
+
+def _with_password(address: str, password: str) -> str:
+    """`address` with the password, escaped as an address needs it, where it names none."""
+    scheme, separator, rest = address.partition("://")
+    place, slash, path = rest.partition("/")
+    login, _, host = place.rpartition("@")
+    user, _, own = login.partition(":")
+    return address if own else f"{scheme}{separator}{user}:{quote(password, safe='')}@{host}{slash}{path}"
+
+
 class Settings(BaseSettings):
     """Addresses, from BOTHWAYS_* variables or from the embedded stack that runs on this state folder.
 
-    `lease_margin_s`: how long after its time a worker's call is taken for lost. `ollama_url`: the Ollama server beside
-    the worker of a GPU host. `machine`: what this machine is called beside the others, its own name if left out; hosts
-    are told apart by it. `patience`: a factor on how long a worker leaves alone what failed, holds a model, and trusts
-    what it saw of its host; smaller for trials of just that.
+    `password`: that of Postgres and the broker, for an address that names none. `lease_margin_s`: how long after its
+    time a worker's call is taken for lost. `ollama_url`: the Ollama server beside the worker of a GPU host. `machine`:
+    what this machine is called beside the others, its own name if left out; hosts are told apart by it. `patience`: a
+    factor on how long a worker leaves alone what failed, holds a model, and trusts what it saw of its host; smaller for
+    trials of just that.
     """
 
     model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore", frozen=True)
 
     database_url: Annotated[SecretStr, AfterValidator(_beginning_with("postgresql://", "postgresql+psycopg://"))]
     broker_url: Annotated[SecretStr, AfterValidator(_beginning_with("redis://", "rediss://"))]
+    password: SecretStr | None = None
     embedded_url: str | None = None
     simulated_ledger: Path | None = None
     lease_margin_s: Annotated[float, Field(ge=1)] = 30.0
     ollama_url: Annotated[str, AfterValidator(usable_address), AfterValidator(_with_port)] = "http://127.0.0.1:11434"
     machine: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] | None = None
     patience: Annotated[float, Field(gt=0, le=1)] = 1.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, given: dict[str, Any]) -> dict[str, Any]:
+        known = {name: _plain(given[name]) for name in ("database_url", "broker_url", "password") if name in given}
+        password = known.pop("password", "")
+        return given | {name: _with_password(address, password) for name, address in known.items() if password}
 
 
 class _StateFolder(BaseSettings):

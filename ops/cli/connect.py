@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 
 from contract.broker import create_celery
 from contract.database import open_engine, postgres_errors
-from contract.errors import StackError
+from contract.errors import StackError, UnusableStackError
 from contract.settings import Settings, load_settings, state_folder
 
 
@@ -32,17 +32,21 @@ class Connected:
 
     def broker(self, timeout_s: float | None = None) -> Redis:
         """A client of the broker, which answered; StackError if it does not. `timeout_s` holds for each answer."""
-        address = self.settings.broker_url.get_secret_value()
-        client = Redis.from_url(
-            address, decode_responses=True, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
-        )
-        try:
-            client.ping()
-        except AuthenticationError:
-            raise StackError(f"the broker at {_place(client)} refuses the password in BOTHWAYS_BROKER_URL") from None
-        except (RedisError, OSError) as error:
-            raise StackError(f"the broker does not answer at {_place(client)}: {error}") from None
-        return client
+        return open_broker(self.settings, timeout_s)
+
+
+def open_broker(settings: Settings, timeout_s: float | None = None) -> Redis:
+    """A client of the broker, which answered; StackError if it does not. `timeout_s` holds for each answer."""
+    address = settings.broker_url.get_secret_value()
+    client = Redis.from_url(address, decode_responses=True, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
+    try:
+        client.ping()
+    except AuthenticationError:
+        problem = "refuses the password: set BOTHWAYS_PASSWORD right, or BOTHWAYS_BROKER_URL"
+        raise UnusableStackError(f"the broker at {_place(client)} {problem}") from None
+    except (RedisError, OSError) as error:
+        raise StackError(f"the broker does not answer at {_place(client)}: {error}") from None
+    return client
 
 
 def connect(settings: Settings | None = None) -> Connected:

@@ -1,10 +1,12 @@
-"""Commands about who serves and what may be used: hosts and pools."""
+"""Commands about who serves and what may be used: hosts, their health, and pools."""
 
+import socket
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+import typer
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -13,10 +15,11 @@ from contract.pools import Pool, read_pools
 from contract.settings import pools_file
 from ops.cli.connect import connect
 from ops.cli.names import Json
-from ops.cli.terminal import err, out, print_json, text_width, visible
+from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
 from ops.cli.view import print_duration
 from ops.hosts import WorkerSeen, read_workers
 from ops.pools import PoolSeen, read_pools_seen
+from ops.presence import heard_of
 from ops.waiting import listed
 
 SHOWN_MODELS = 12
@@ -42,6 +45,26 @@ def hosts(as_json: Json = False) -> None:
     out.print(table, width=text_width())
     for line in _worker_lines(workers):
         out.print(visible(line))
+
+
+def health(as_json: Json = False) -> None:
+    """Say whether the workers and dispatchers of this machine live, for a container's health check.
+
+    Ends with 4 when none was heard of in the last half minute.
+
+    \b
+    bothways health
+    """
+    connected = connect()
+    machine = connected.settings.machine or socket.gethostname()
+    heard = heard_of(connected.engine, machine)
+    if as_json:
+        print_json([asdict(each) for each in heard])
+    for each in heard if not as_json else ():
+        out.print(visible(f"{each.name}: {each.age_s:.0f} s ago"))
+    if not heard:
+        err.print(f"no worker or dispatcher of {machine} was heard of in the last half minute")
+        raise typer.Exit(Exit.STUCK)
 
 
 def pools(as_json: Json = False) -> None:

@@ -30,6 +30,7 @@ for command in (
     steer.resume,
     steer.cancel,
     machines.hosts,
+    machines.health,
     machines.pools,
     services.up,
     services.demo,

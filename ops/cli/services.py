@@ -1,5 +1,6 @@
 """Commands that serve: the embedded stack, workers, the dispatcher, the tables."""
 
+import logging
 import signal
 import threading
 from pathlib import Path
@@ -10,8 +11,10 @@ import typer
 from contract.database import place
 from contract.errors import UsageError
 from contract.settings import state_folder
+from ops.cli.awaiting import AwaitS, await_stack, connect_service
 from ops.cli.connect import connect
 from ops.cli.machines import known_pools
+from ops.cli.needs import needing
 from ops.cli.studies import write_study_report
 from ops.cli.terminal import Exit, err
 from ops.schema import migrate as migrate_schema
@@ -33,7 +36,8 @@ def up(slots: Slots = 4) -> None:
     bothways up
     bothways up --slots 8
     """
-    from ops.cli.stack import UP, embedded_stack, monitor
+    with needing("local,worker"):
+        from ops.cli.stack import UP, embedded_stack, monitor
     from producer.dispatch import Dispatcher
 
     known_pools()  # a mistake in the file would end every worker that is started
@@ -61,7 +65,8 @@ def demo(
     bothways demo
     bothways demo studies/demo.yaml --out report/demo
     """
-    from ops.cli.stack import embedded_stack
+    with needing("local,worker,report"):
+        from ops.cli.stack import embedded_stack
     from ops.cli.study import enqueue_study, follow_study
     from producer.study_file import read_study
 
@@ -85,7 +90,8 @@ def worker(
     slots: Slots = 4,
     provider: Provider = None,
     grace: Annotated[float, typer.Option(min=5, help="Seconds from SIGTERM to the end of the process.")] = 30.0,
-    name: Annotated[str, typer.Option(help="The worker's name; the process id is added.")] = "worker",
+    name: Annotated[str, typer.Option(help="The worker's name; machine and process id are added.")] = "worker",
+    await_s: AwaitS = 0.0,
 ) -> None:
     """Run a worker: it takes bundles of every active study whose provider it serves.
 
@@ -97,6 +103,7 @@ def worker(
     bothways worker --provider ollama --slots 8
     """
     from worker.app import run_worker
+    from worker.providers import require_libraries
     from worker.settings import API_PROVIDERS, GPU_HOST, WorkerOptions
 
     providers = tuple(provider or API_PROVIDERS)
@@ -105,34 +112,38 @@ def worker(
         raise UsageError(f"no provider {unknown[0]!r}; there are: {', '.join((*API_PROVIDERS, GPU_HOST))}")
     if GPU_HOST in providers and len(set(providers)) > 1:
         raise UsageError("a worker of a GPU host serves nothing else; start another worker for the other providers")
-    connected = connect()
-    connected.broker()
+    require_libraries(providers)
+    known_pools()  # a mistake in the file is told before anything is waited for
+    connected = connect_service(await_s)
     connected.engine.dispose()
     options = WorkerOptions(slots=slots, providers=providers, name=name, grace_s=grace)
     raise typer.Exit(run_worker(connected.settings, options))
 
 
-def dispatch() -> None:
+def dispatch(await_s: AwaitS = 0.0) -> None:
     """Run the dispatcher loop: it keeps the queues filled. A second one stands by and takes over.
 
     \b
     bothways dispatch
+    bothways dispatch --await 600
     """
     from producer.dispatch import Dispatcher
 
+    connected = connect_service(await_s)
     stopping = _stop_on_signals()
-    connected = connect()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("producer").setLevel(logging.INFO)
     err.print(f"dispatching from {place(connected.engine)}; Ctrl-C stops")
     Dispatcher(connected.engine, connected.celery(), connected.broker()).run(stopping)
 
 
-def migrate() -> None:
+def migrate(await_s: AwaitS = 0.0) -> None:
     """Bring the database to this version's tables; running it again changes nothing.
 
     \b
     bothways migrate
     """
-    connected = connect()
+    connected = await_stack(connect, await_s)
     migrate_schema(connected.engine)
     err.print(f"the tables at {place(connected.engine)} are up to date")
 

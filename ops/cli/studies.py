@@ -12,6 +12,7 @@ from contract.errors import UsageError
 from ops.cli.connect import Connected, connect
 from ops.cli.follow import fault_lines, stuck_reasons, watch
 from ops.cli.names import DataPaths, Json, OneModel, StudyFile, StudyName, data_paths, study_name
+from ops.cli.needs import needing
 from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
 from ops.progress import Progress, read_progress, read_study_spec, study_names
@@ -143,8 +144,9 @@ def report(
 
 def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_json: bool = False) -> None:
     """Load, measure and write the report of `study`; its text goes to standard output."""
-    from analysis.load import load_results
-    from analysis.report import write_report
+    with needing("report"):
+        from analysis.load import load_results
+        from analysis.report import write_report
 
     progress = read_progress(connected.engine, study)
     results = load_results(connected.database_url, study)

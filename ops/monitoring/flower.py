@@ -1,4 +1,4 @@
-"""Flower, the monitor of Celery, as a child process: read-only, behind a password, on the loopback address only.
+"""Flower, the monitor of Celery, as a child process: read-only, behind a password, heard on this machine only.
 
 The child is `python -m ops.monitoring`, which adds our Celery application and the password. The password stands in a
 file and in the memory of that process, and nowhere else.
@@ -17,6 +17,7 @@ from ops.local.engines import Engine, answers, free_port, launch
 from ops.local.files import write_private
 
 USER = "bothways"
+LOOPBACK = "127.0.0.1"
 
 _GRACE_S = 3.0  # it has nothing to save
 _READY_WITHIN_S = 30.0
@@ -45,10 +46,10 @@ def command(port: int, password_file: Path) -> list[str]:
     return [*python, "--port", str(port), "--password-file", str(password_file)]
 
 
-def flower_options(port: int) -> list[str]:
+def flower_options(port: int, address: str = LOOPBACK) -> list[str]:
     """What Flower itself is told; nothing here is a secret."""
     return [
-        "--address=127.0.0.1",
+        f"--address={address}",
         f"--port={port}",
         "--read_only",
         f"--max_tasks={_MAX_TASKS}",

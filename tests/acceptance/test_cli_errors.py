@@ -149,7 +149,9 @@ def test_a_database_address_without_a_driver_is_understood(bothways: Bothways, d
     [
         pytest.param("redis://127.0.0.1:{port}/0", "the broker does not answer at 127.0.0.1:{port}", id="dead"),
         pytest.param(
-            f"redis://:{SECRET}@127.0.0.1:{{live}}/0", "refuses the password in BOTHWAYS_BROKER_URL", id="password"
+            f"redis://:{SECRET}@127.0.0.1:{{live}}/0",
+            "refuses the password: set BOTHWAYS_PASSWORD right, or BOTHWAYS_BROKER_URL",
+            id="password",
         ),
         pytest.param("nowhere", "BOTHWAYS_BROKER_URL", id="no address"),
     ],

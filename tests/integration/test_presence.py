@@ -1,5 +1,6 @@
 """Whether somebody dispatches: told by the dispatchers, read by whoever follows a study."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from ops.cli.follow import follow
 from ops.cli.terminal import Exit
 from ops.local.engines import free_port
 from ops.local.valkey import start_valkey
+from ops.presence import heard_of
 from ops.progress import read_progress
 from producer.dispatch import Dispatcher
 from producer.leadership import Presence
@@ -52,6 +54,28 @@ def test_what_keeps_the_dispatcher_from_its_work_is_told_unless_another_leads(en
 
     Presence(engine).beat(leads=True)
     assert fault(engine) is None
+
+
+def test_the_programs_of_a_machine_are_known_by_its_name(engine: Engine) -> None:
+    beat(engine)
+    change(engine, "UPDATE worker_heartbeat SET worker = 'gpu.gpu1.cluster.7'")
+    Presence(engine).beat(leads=True)
+
+    assert [heard.name for heard in heard_of(engine, "gpu1.cluster")] == ["gpu.gpu1.cluster.7"]
+    assert [heard.name.split(".")[0] for heard in heard_of(engine, socket.gethostname())] == ["dispatcher"]
+    assert heard_of(engine, "gpu1") == []
+    assert heard_of(engine, "pu1.cluster") == []
+    assert heard_of(engine, "%") == []
+
+
+@pytest.mark.parametrize(("ago_s", "lives"), [(29, True), (31, False)])
+def test_a_program_that_was_not_heard_of_for_half_a_minute_does_not_live(
+    engine: Engine, ago_s: int, *, lives: bool
+) -> None:
+    beat(engine, ago_s=ago_s)
+    change(engine, "UPDATE worker_heartbeat SET worker = 'w.gpu1.7'")
+
+    assert bool(heard_of(engine, "gpu1")) is lives
 
 
 def test_a_dispatcher_is_seen_from_its_start_to_its_end(engine: Engine, dispatcher: Dispatcher, tmp_path: Path) -> None:

@@ -1,12 +1,17 @@
 """The tables of the models and those of the migrations are the same."""
 
+from collections.abc import Callable
+
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from contract import service_tables, tables  # noqa: F401 - importing them fills METADATA
 from contract.columns import METADATA
-from ops.schema import migrate
+from contract.errors import UnusableStackError
+from ops.schema import migrate, pending_migrations
+from tests.jobs import change
 
 
 def test_migrations_and_models_agree(engine: Engine) -> None:
@@ -20,3 +25,23 @@ def test_migrations_and_models_agree(engine: Engine) -> None:
 def test_migrating_again_changes_nothing(engine: Engine) -> None:
     migrate(engine)
     migrate(engine)
+
+
+def test_tables_of_an_older_version_are_so_many_changes_behind(engine: Engine) -> None:
+    assert pending_migrations(engine) == 0
+
+    change(engine, "UPDATE alembic_version SET version_num = '0001'")
+    assert pending_migrations(engine) == 2
+    change(engine, "DROP TABLE alembic_version")
+    assert pending_migrations(engine) == 3
+
+
+@pytest.mark.parametrize("look", [migrate, pending_migrations])
+def test_tables_of_a_newer_version_are_left_as_they_are(engine: Engine, look: Callable[[Engine], object]) -> None:
+    change(engine, "UPDATE alembic_version SET version_num = '9999'")
+
+    with pytest.raises(UnusableStackError, match=r"are of a newer version than this one \(.+\): update it here"):
+        look(engine)
+
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "9999"

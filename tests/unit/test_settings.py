@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from redis import Redis
+from sqlalchemy.engine import make_url
 
 from contract.errors import StackError
 from contract.settings import load_settings, pools_file
@@ -58,6 +60,46 @@ def test_an_ollama_server_is_at_its_own_port_if_nothing_else_is_said(
     monkeypatch.setenv("BOTHWAYS_OLLAMA_URL", given)
 
     assert load_settings().ollama_url == used
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("redis://control:6379/0", "redis://:p%40%2F%3A%25%20w@control:6379/0"),
+        ("rediss://control", "rediss://:p%40%2F%3A%25%20w@control"),
+        ("redis://someone@control/0", "redis://someone:p%40%2F%3A%25%20w@control/0"),
+        ("redis://[::1]:6379/0", "redis://:p%40%2F%3A%25%20w@[::1]:6379/0"),
+        ("redis://:own@control/0", "redis://:own@control/0"),
+    ],
+)
+def test_the_password_goes_escaped_into_an_address_that_names_none(
+    monkeypatch: pytest.MonkeyPatch, given: str, used: str
+) -> None:
+    monkeypatch.setenv("BOTHWAYS_PASSWORD", "p@/:% w")
+    monkeypatch.setenv("BOTHWAYS_BROKER_URL", given)
+
+    assert load_settings().broker_url.get_secret_value() == used
+
+
+def test_the_password_reaches_both_servers_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = 'p@ss/w:or"d\\ %41'
+    monkeypatch.setenv("BOTHWAYS_PASSWORD", hostile)
+    monkeypatch.setenv("BOTHWAYS_BROKER_URL", "redis://control:6379/0")
+    monkeypatch.setenv("BOTHWAYS_DATABASE_URL", "postgresql+psycopg://bothways@control/bothways?sslmode=verify-full")
+
+    settings = load_settings()
+
+    with Redis.from_url(settings.broker_url.get_secret_value()) as broker:
+        assert broker.connection_pool.connection_kwargs["password"] == hostile
+    database = make_url(settings.database_url.get_secret_value())
+    assert (database.password, database.query) == (hostile, {"sslmode": "verify-full"})
+
+
+def test_an_empty_password_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOTHWAYS_PASSWORD", "")
+    monkeypatch.setenv("BOTHWAYS_BROKER_URL", "redis://control:6379/0")
+
+    assert load_settings().broker_url.get_secret_value() == "redis://control:6379/0"
 
 
 def test_the_pools_file_is_the_one_that_is_named_else_the_one_that_is_here(

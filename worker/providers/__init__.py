@@ -1,8 +1,10 @@
 """Who serves models. `open_provider` is the one place that knows them all; each SDK is imported only when needed."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 
+from contract.errors import UsageError
 from contract.models import GeminiModel, Model, OllamaModel, OpenAIModel, SimulatedModel
 from contract.pools import Pool
 from contract.settings import Settings
@@ -14,8 +16,37 @@ def open_provider(
 ) -> Provider:
     """The provider of `model`, with the key and address of `pool` if there is one.
 
-    MisconfiguredError when an address, a key or a header is not there.
+    MisconfiguredError when an address, a key, a header or the library that speaks to it is not there.
     """
+    try:
+        return _opened(model, settings, pool, environment)
+    except ModuleNotFoundError as error:
+        raise MisconfiguredError(f"model {model.name}: {_without(error.name or '')}") from None
+
+
+def require_libraries(providers: Iterable[str]) -> None:
+    """UsageError when the library of one of these providers is not installed here; none is loaded for that."""
+    for provider in providers:
+        library = _LIBRARIES.get(provider)
+        if library is not None and not _installed(library):
+            raise UsageError(f"the provider {provider} cannot be served here: {_without(library)}")
+
+
+_LIBRARIES = {"gemini": "google.genai", "ollama": "ollama", "openai": "openai"}
+
+
+def _installed(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:  # what should hold it is not there either
+        return False
+
+
+def _without(library: str) -> str:
+    return f"{library} is not installed; pip install 'bothways[worker]', or take the image of a worker"
+
+
+def _opened(model: Model, settings: Settings, pool: Pool | None, environment: Mapping[str, str]) -> Provider:
     match model:
         case SimulatedModel():
             from worker.providers.simulated import SimulatedProvider
