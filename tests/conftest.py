@@ -33,12 +33,14 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long is left to `make long`; the same promises are tried in short in every run."""
-    if os.environ.get("BOTHWAYS_LONG"):
-        return
-    for item in items:
-        if item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.skip(reason="takes long: `make long`"))
+    """What takes long is left to `make long`, and what needs containers to `make compose-test`."""
+    left_out = {"long": ("BOTHWAYS_LONG", "long"), "containers": ("BOTHWAYS_CONTAINERS", "compose-test")}
+    for marker, (variable, target) in left_out.items():
+        if os.environ.get(variable):
+            continue
+        for item in items:
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=f"left to `make {target}`"))
 
 
 @pytest.fixture(scope="session")

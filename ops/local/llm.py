@@ -11,12 +11,12 @@ import signal
 import xllamacpp
 
 
-def parameters(*, model: str, alias: str, port: int, slots: int, context: int) -> xllamacpp.CommonParams:
+def parameters(*, model: str, alias: str, address: str, port: int, slots: int, context: int) -> xllamacpp.CommonParams:
     """The server's parameters: `slots` requests at a time, `context` tokens for each of them."""
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.model_alias = {alias}
-    params.hostnames = ["127.0.0.1"]
+    params.hostnames = [address]
     params.port = port
     params.n_parallel = slots
     params.n_ctx = slots * context  # llama.cpp divides the total among the slots
@@ -35,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="ops.local.llm", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", required=True, help="a GGUF file")
     parser.add_argument("--alias", required=True, help="the name that requests call the model by")
+    parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--slots", type=int, default=4, help="requests answered at a time")
     parser.add_argument("--context", type=int, default=2048, help="tokens for each slot")

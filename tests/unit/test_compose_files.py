@@ -1,0 +1,98 @@
+"""What the compose files promise before anything of them runs: pinned images, closed doors, no default for a secret."""
+
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+SERVER = ROOT / "docker-compose.yml"
+GPU_HOST = ROOT / "ops/docker/gpu-host.yml"
+FILES = [SERVER, GPU_HOST]
+
+_VARIABLE = re.compile(r"\$\{(BOTHWAYS_\w+)(:[-?])?")
+
+
+def text(file: Path) -> str:
+    """The file without its comments."""
+    return re.sub(r"(^|\s)#.*", "", file.read_text(encoding="utf-8"))
+
+
+def services(file: Path) -> dict[str, dict[str, Any]]:
+    """The services of a compose file, anchors resolved and variables as they stand."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))["services"]
+    return found
+
+
+def ours(file: Path) -> dict[str, dict[str, Any]]:
+    """Those that run a program of ours."""
+    return {name: each for name, each in services(file).items() if "BOTHWAYS_IMAGES" in each["image"]}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_image_is_pinned(file: Path) -> None:
+    tags = {each["image"].rpartition("/")[2].partition(":")[2] for each in services(file).values()}
+
+    assert all(re.search(r"\d", tag) for tag in tags), tags
+    assert all(each["image"].endswith(f":${{BOTHWAYS_TAG:-{version('bothways')}}}") for each in ours(file).values())
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_password_has_no_default(file: Path) -> None:
+    uses = [how for name, how in _VARIABLE.findall(text(file)) if name.endswith("PASSWORD")]
+
+    assert uses
+    assert set(uses) == {":?"}
+
+
+def test_ports_are_open_on_this_machine_only_unless_told_otherwise() -> None:
+    ports = [port for each in services(SERVER).values() for port in each.get("ports", [])]
+
+    assert len(ports) == 3
+    assert all(re.match(r"\$\{BOTHWAYS_(FLOWER_)?BIND:-127\.0\.0\.1\}:", port) for port in ports)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_our_programs_have_no_rights_that_they_do_not_need(file: Path) -> None:
+    for each in ours(file).values():
+        assert (each["read_only"], each["cap_drop"], each["security_opt"]) == (True, ["ALL"], ["no-new-privileges"])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_what_runs_all_the_time_is_started_again_has_a_health_check_and_logs_that_end(file: Path) -> None:
+    lasting = {name: each for name, each in services(file).items() if name not in ("migrate", "bothways")}
+
+    for each in lasting.values():
+        assert each["restart"] == "unless-stopped"
+        assert each["healthcheck"]["test"]
+        assert each["logging"]["options"]["max-size"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_worker_has_longer_to_stop_than_it_takes(file: Path) -> None:
+    workers = [each for each in ours(file).values() if "--grace" in each.get("command", [])]
+
+    assert workers
+    for each in workers:
+        grace_s = float(each["command"][each["command"].index("--grace") + 1])
+        assert float(each["stop_grace_period"].removesuffix("s")) > grace_s
+
+
+def test_programs_stop_before_the_servers_that_they_store_in() -> None:
+    assert all({"postgres", "valkey"} <= set(each["depends_on"]) for each in ours(SERVER).values())
+
+
+def test_a_gpu_host_needs_three_variables() -> None:
+    required = {name for name, how in _VARIABLE.findall(text(GPU_HOST)) if how == ":?"}
+
+    assert required == {"BOTHWAYS_CONTROL", "BOTHWAYS_PASSWORD", "BOTHWAYS_SLOTS"}
+
+
+def test_the_example_of_the_variables_has_all_of_them() -> None:
+    used = {name for name, _ in _VARIABLE.findall(text(SERVER))}
+    shown = set(re.findall(r"^#?(BOTHWAYS_\w+)=", (ROOT / ".env.example").read_text(encoding="utf-8"), re.MULTILINE))
+
+    assert shown == used
