@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from contract.errors import InputError
 from contract.models import Address, Variable
 from contract.refusals import refusal
-from contract.spec import Listed, Name, Spec, refuse_entry
+from contract.spec import Name, Spec, refuse_entry
 from contract.yaml_lines import YamlDocument, print_path, read_text
 
 LIMITS = ("rpm", "tpm", "rpd", "concurrency")
@@ -140,9 +140,9 @@ class Pool(Spec):
 
 
 class PoolsFile(Spec):
-    """The whole file."""
+    """The whole file. An empty list says that there are no quotas."""
 
-    pools: Annotated[tuple[Pool, ...], Listed]
+    pools: Annotated[tuple[Pool, ...], Field(strict=False)]
 
 
 def read_pools(path: Path) -> dict[str, Pool]:

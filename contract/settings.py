@@ -1,5 +1,6 @@
 """Settings that every program reads: where Postgres and the broker are. Read once, refused early."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_va
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from contract.errors import StackError
+from contract.errors import StackError, UnusableStackError
 from contract.models import usable_address
 
 POOLS_FILE = Path("pools.yaml")
@@ -43,10 +44,10 @@ def _plain(value: str | SecretStr) -> str:
 def _with_password(address: str, password: str) -> str:
     """`address` with the password, escaped as an address needs it, where it names none."""
     scheme, separator, rest = address.partition("://")
-    place, slash, path = rest.partition("/")
+    place = re.split(r"[/?#]", rest, maxsplit=1)[0]
     login, _, host = place.rpartition("@")
     user, _, own = login.partition(":")
-    return address if own else f"{scheme}{separator}{user}:{quote(password, safe='')}@{host}{slash}{path}"
+    return address if own else f"{scheme}{separator}{user}:{quote(password, safe='')}@{host}{rest[len(place) :]}"
 
 
 class Settings(BaseSettings):
@@ -102,20 +103,20 @@ def pools_file() -> Path | None:
 
 
 def load_settings() -> Settings:
-    """The settings in force; StackError when no database is named anywhere."""
+    """The settings in force; StackError when no database is named anywhere, UnusableStackError for a wrong value."""
     try:
         return Settings(_env_file=state_folder() / STACK_FILE)  # type: ignore[call-arg]
     except ValidationError as error:
-        raise StackError(_what_is_wrong(error)) from None
+        raise _what_is_wrong(error) from None
 
 
-def _what_is_wrong(error: ValidationError) -> str:
-    """One line that names variables and never their values."""
+def _what_is_wrong(error: ValidationError) -> StackError:
+    """An error of one line that names variables and never their values."""
     faults = {f"BOTHWAYS_{str(fault['loc'][0]).upper()}": fault for fault in error.errors()}
     wrong = [f"{name}: {_fault(fault)}" for name, fault in faults.items() if fault["type"] != "missing"]
     if wrong:
-        return "; ".join(wrong)
-    return (
+        return UnusableStackError("; ".join(wrong))
+    return StackError(
         f"no database and broker to work with: start `bothways up` in another terminal, or set {', '.join(faults)}"
         f" (looked for a running stack in {state_folder()})"
     )

@@ -115,7 +115,7 @@ def check_pools(broker: Redis, used: list[str], pools: dict[str, Pool], environm
     for name in used:
         pool, state = pools.get(name), states[name]
         if pool is None:
-            known = ", ".join(pools) or "there is no pools file here"
+            known = ", ".join(pools) or "there is none here"
             remedy = f"add it to the pools file, or name another pool ({known})"
             yield Line(state=State.FAIL, about=f"pool {name}", said="is not in the pools file", remedy=remedy)
         elif pool.api_key_env is not None and not environment.get(pool.api_key_env, "").strip():

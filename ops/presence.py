@@ -12,15 +12,18 @@ _DISPATCHERS = text("""
     ORDER BY seen_at DESC
 """)
 
-# A worker's name ends with its machine and process id; a dispatcher's has only its machine before two numbers.
+# A worker is called NAME.MACHINE.TOKEN, a dispatcher MACHINE.PROCESS.TOKEN; neither of the last ones has a dot.
 _OF_MACHINE = text(r"""
-    SELECT worker AS name, extract(epoch FROM now() - seen_at)::float AS age_s FROM worker_heartbeat
-    WHERE right(regexp_replace(worker, '\.[0-9]+$', ''), length(:machine) + 1) = '.' || :machine
-          AND seen_at > now() - make_interval(secs => :seen)
-    UNION ALL
-    SELECT 'dispatcher.' || dispatcher, extract(epoch FROM now() - seen_at)::float FROM dispatcher_heartbeat
-    WHERE regexp_replace(dispatcher, '\.[0-9]+\.[0-9a-f]+$', '') = :machine
-          AND seen_at > now() - make_interval(secs => :seen)
+    SELECT name, age_s FROM (
+        SELECT worker AS name, regexp_replace(worker, '\.[^.]+$', '') AS stem,
+               extract(epoch FROM now() - seen_at)::float AS age_s FROM worker_heartbeat
+        UNION ALL
+        SELECT 'dispatcher.' || dispatcher, 'dispatcher.' || regexp_replace(dispatcher, '\.[^.]+\.[^.]+$', ''),
+               extract(epoch FROM now() - seen_at)::float FROM dispatcher_heartbeat
+    ) AS program
+    WHERE age_s <= :seen
+          AND (stem = :name || '.' || :machine
+               OR (CAST(:name AS text) IS NULL AND right(stem, length(:machine) + 1) = '.' || :machine))
     ORDER BY name
 """)
 
@@ -33,10 +36,14 @@ class Heard:
     age_s: float
 
 
-def heard_of(engine: Engine, machine: str) -> list[Heard]:
-    """The workers and dispatchers of `machine` that were heard of lately."""
+def heard_of(engine: Engine, machine: str, name: str | None = None) -> list[Heard]:
+    """The programs of `machine` that were heard of lately: all of them, or only workers of this name.
+
+    Dispatchers go by the name "dispatcher".
+    """
+    scope = {"machine": machine, "name": name, "seen": WORKER_SEEN_S}
     with postgres_errors(engine), engine.connect() as connection:
-        rows = connection.execute(_OF_MACHINE, {"machine": machine, "seen": WORKER_SEEN_S}).all()
+        rows = connection.execute(_OF_MACHINE, scope).all()
     return [Heard(name=row.name, age_s=row.age_s) for row in rows]
 
 

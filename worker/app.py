@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 import socket
 import threading
 import time
@@ -46,8 +47,8 @@ def run_worker(settings: Settings, options: WorkerOptions) -> int:
 
     InputError for a pools file that cannot be used.
     """
-    # In containers the process id is the same everywhere.
-    name = f"{options.name}.{settings.machine or socket.gethostname()}.{os.getpid()}"
+    # Not the process id: in containers that is the same every time, also on the network of their machine.
+    name = f"{options.name}.{settings.machine or socket.gethostname()}.{secrets.token_hex(3)}"
     connections = min(options.slots, MOST_CONNECTIONS) + 1
     engine = open_engine(settings.database_url.get_secret_value(), pool_size=connections, ping=False, autocommit=True)
     look_up_by_key(engine)

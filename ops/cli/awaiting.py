@@ -7,12 +7,9 @@ from typing import Annotated, TypeVar
 import typer
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from contract.database import place
 from contract.errors import StackError, UnusableStackError
-from contract.settings import load_settings
 from ops.cli.connect import Connected, connect
 from ops.cli.terminal import err, visible
-from ops.schema import pending_migrations
 
 AwaitS = Annotated[
     float,
@@ -53,11 +50,8 @@ def await_stack(look: Callable[[], T], await_s: float) -> T:
 
 
 def _whole_stack() -> Connected:
-    connected = connect(load_settings())
+    connected = connect()
     try:
-        if pending_migrations(connected.engine):
-            where = place(connected.engine)
-            raise StackError(f"the tables at {where} are of an older version than this one: run `bothways migrate`")
         connected.broker().close()
     except StackError:
         connected.engine.dispose()

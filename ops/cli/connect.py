@@ -12,6 +12,10 @@ from contract.broker import create_celery
 from contract.database import open_engine, postgres_errors
 from contract.errors import StackError, UnusableStackError
 from contract.settings import Settings, load_settings, state_folder
+from ops.schema import check_tables
+
+BROKER_TIMEOUT_S = 5.0
+"""So long a broker may take for an answer: one that accepts and says nothing would be waited on without an end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +34,12 @@ class Connected:
         """A Celery application on the broker."""
         return create_celery(self.settings.broker_url.get_secret_value())
 
-    def broker(self, timeout_s: float | None = None) -> Redis:
-        """A client of the broker, which answered; StackError if it does not. `timeout_s` holds for each answer."""
-        return open_broker(self.settings, timeout_s)
+    def broker(self) -> Redis:
+        """A client of the broker, which answered; StackError if it does not."""
+        return open_broker(self.settings)
 
 
-def open_broker(settings: Settings, timeout_s: float | None = None) -> Redis:
+def open_broker(settings: Settings, timeout_s: float = BROKER_TIMEOUT_S) -> Redis:
     """A client of the broker, which answered; StackError if it does not. `timeout_s` holds for each answer."""
     address = settings.broker_url.get_secret_value()
     client = Redis.from_url(address, decode_responses=True, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
@@ -49,8 +53,11 @@ def open_broker(settings: Settings, timeout_s: float | None = None) -> Redis:
     return client
 
 
-def connect(settings: Settings | None = None) -> Connected:
-    """The settings and a database that answers; StackError says what is missing."""
+def connect(settings: Settings | None = None, *, tables: bool = True) -> Connected:
+    """The settings and a database that answers, with the tables of this version unless they do not matter here.
+
+    StackError says what is missing.
+    """
     settings = settings or load_settings()
     engine = open_engine(settings.database_url.get_secret_value())
     try:
@@ -62,6 +69,8 @@ def connect(settings: Settings | None = None) -> Connected:
         # The address came from a stack that had no time to take it back.
         problem = f"the stack on {state_folder()} ended without a word: start `bothways up` again, nothing is lost"
         raise StackError(problem) from None
+    if tables:
+        check_tables(engine)
     return Connected(settings=settings, engine=engine)
 
 

@@ -4,7 +4,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -47,23 +47,30 @@ def hosts(as_json: Json = False) -> None:
         out.print(visible(line))
 
 
-def health(as_json: Json = False) -> None:
+def health(
+    name: Annotated[
+        str | None, typer.Option(help="Only the worker of this name; the dispatcher is called dispatcher.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Say whether the workers and dispatchers of this machine live, for a container's health check.
 
     Ends with 4 when none was heard of in the last half minute.
 
     \b
     bothways health
+    bothways health --name dispatcher
     """
     connected = connect()
     machine = connected.settings.machine or socket.gethostname()
-    heard = heard_of(connected.engine, machine)
+    heard = heard_of(connected.engine, machine, name)
     if as_json:
         print_json([asdict(each) for each in heard])
     for each in heard if not as_json else ():
         out.print(visible(f"{each.name}: {each.age_s:.0f} s ago"))
     if not heard:
-        err.print(f"no worker or dispatcher of {machine} was heard of in the last half minute")
+        wanted = name or "worker or dispatcher"
+        err.print(visible(f"no {wanted} of {machine} was heard of in the last half minute"))
         raise typer.Exit(Exit.STUCK)
 
 

@@ -67,7 +67,7 @@ def _wrong_pool(model: Model, pools: dict[str, Pool]) -> str | None:
         if name not in pools and pools_file() is None:
             return f"uses the pool {name}, and no pools file is here: the workers need one, named with BOTHWAYS_POOLS"
         if name not in pools:
-            known = ", ".join(pools)
+            known = ", ".join(pools) or "none"
             return f"uses the pool {name}, which {pools_file()} lacks; it has: {known}"
     return None
 

@@ -90,7 +90,7 @@ def worker(
     slots: Slots = 4,
     provider: Provider = None,
     grace: Annotated[float, typer.Option(min=5, help="Seconds from SIGTERM to the end of the process.")] = 30.0,
-    name: Annotated[str, typer.Option(help="The worker's name; machine and process id are added.")] = "worker",
+    name: Annotated[str, typer.Option(help="The worker's name; its machine and a token are added.")] = "worker",
     await_s: AwaitS = 0.0,
 ) -> None:
     """Run a worker: it takes bundles of every active study whose provider it serves.
@@ -103,21 +103,29 @@ def worker(
     bothways worker --provider ollama --slots 8
     """
     from worker.app import run_worker
-    from worker.providers import require_libraries
-    from worker.settings import API_PROVIDERS, GPU_HOST, WorkerOptions
+    from worker.settings import WorkerOptions
 
-    providers = tuple(provider or API_PROVIDERS)
+    providers = _served(provider)
+    known_pools()  # a mistake in the file is told before anything is waited for
+    connected = connect_service(await_s)
+    connected.engine.dispose()
+    options = WorkerOptions(slots=slots, providers=providers, name=name, grace_s=grace)
+    raise typer.Exit(run_worker(connected.settings, options))
+
+
+def _served(given: list[str] | None) -> tuple[str, ...]:
+    """The providers that a worker serves; UsageError where it cannot."""
+    from worker.providers import require_libraries
+    from worker.settings import API_PROVIDERS, GPU_HOST
+
+    providers = tuple(given or API_PROVIDERS)
     unknown = sorted(set(providers) - {*API_PROVIDERS, GPU_HOST})
     if unknown:
         raise UsageError(f"no provider {unknown[0]!r}; there are: {', '.join((*API_PROVIDERS, GPU_HOST))}")
     if GPU_HOST in providers and len(set(providers)) > 1:
         raise UsageError("a worker of a GPU host serves nothing else; start another worker for the other providers")
     require_libraries(providers)
-    known_pools()  # a mistake in the file is told before anything is waited for
-    connected = connect_service(await_s)
-    connected.engine.dispose()
-    options = WorkerOptions(slots=slots, providers=providers, name=name, grace_s=grace)
-    raise typer.Exit(run_worker(connected.settings, options))
+    return providers
 
 
 def dispatch(await_s: AwaitS = 0.0) -> None:
@@ -143,7 +151,7 @@ def migrate(await_s: AwaitS = 0.0) -> None:
     \b
     bothways migrate
     """
-    connected = await_stack(connect, await_s)
+    connected = await_stack(lambda: connect(tables=False), await_s)
     migrate_schema(connected.engine)
     err.print(f"the tables at {place(connected.engine)} are up to date")
 

@@ -34,7 +34,7 @@ def embedded_stack(state: Path, *, slots: int, providers: tuple[str, ...]) -> It
     """
     with LocalStack(state) as stack:
         os.environ["BOTHWAYS_STATE"] = str(state)
-        connected = connect(_settings_of(stack))
+        connected = connect(_settings_of(stack), tables=False)
         migrate(connected.engine)
         for provider in providers:
             if provider != GPU_HOST or _host_answers(connected.settings):

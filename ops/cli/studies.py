@@ -1,6 +1,7 @@
 """Commands about studies: begin one, run it, look at it, measure it."""
 
 import json
+import re
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,7 +70,7 @@ def run(
             err.print(_no_longer_watching(connected, loaded.study.study))
             raise typer.Exit(Exit.INTERRUPTED) from None
     for reason in stuck_reasons(read_progress(connected.engine, loaded.study.study)):
-        err.print(visible(f"nothing moves yet: {reason}; start `bothways up` or `bothways worker`"))
+        err.print(visible(f"nothing moves yet: {reason}{_advice(reason)}"))
 
 
 def status(
@@ -166,6 +167,13 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     else:
         out.print(files.text)
     err.print(f"report: {len(files.paths)} files in {out_dir}; open {out_dir / 'index.html'}")
+
+
+def _advice(reason: str) -> str:
+    """What gets a study going that nobody is there for; a reason that knows more says so itself."""
+    if reason.startswith("no dispatcher"):
+        return "; start `bothways up` or `bothways dispatch`"
+    return "; start `bothways up` or `bothways worker`" if re.fullmatch(r"no worker serves \S+", reason) else ""
 
 
 def _no_longer_watching(connected: Connected, study: str) -> str:

@@ -1,6 +1,7 @@
 """How workers, dispatchers and the monitor begin: with all they need, after a wait that they tell of, or not at all."""
 
 import signal
+import socket
 from dataclasses import replace
 
 import pytest
@@ -25,7 +26,7 @@ def test_a_service_does_not_begin_on_tables_of_another_version(stage: Stage, ser
     stage.rows(OLD_TABLES)
     behind = stage.start(*SERVICES[service])
     assert behind.end() == 3
-    assert "are of an older version than this one: run `bothways migrate`" in behind.said
+    assert "has the tables of an older version: run `bothways migrate`" in behind.said
 
     stage.rows(THOSE_OF_A_LATER_VERSION)
     ahead = stage.start(*SERVICES[service], "--await", "60")
@@ -39,7 +40,7 @@ def test_a_service_waits_for_the_tables_and_then_begins(stage: Stage, service: s
     stage.rows(OLD_TABLES)
 
     running = stage.start(*SERVICES[service], "--await", "60")
-    await_that(lambda: "waiting: the tables at " in running.said)
+    await_that(lambda: "waiting: the database at " in running.said)
     stage.rows(NEW_TABLES)
     await_that(lambda: begun in running.said)
 
@@ -74,6 +75,40 @@ def test_a_password_that_the_broker_refuses_is_not_waited_on(stage: Stage, servi
     assert running.end() == (1 if service == "monitor" else 3)
     assert f"the broker at {place.partition('/')[0]} refuses the password: set BOTHWAYS_PASSWORD right" in running.said
     assert len(running.said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_broker_that_accepts_and_does_not_answer_is_told_and_not_waited_on_for_ever(
+    stage: Stage, service: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        place = f"127.0.0.1:{mute.getsockname()[1]}"
+        deaf = replace(stage, environment=stage.environment | {"BOTHWAYS_BROKER_URL": f"redis://{place}/0"})
+
+        running = deaf.start(*SERVICES[service], "--await", "6")
+
+        assert running.end() == 3
+        assert f"waiting: the broker does not answer at {place}" in running.said
+
+
+def test_a_setting_that_cannot_be_used_is_not_waited_on(stage: Stage) -> None:
+    wrong = replace(stage, environment=stage.environment | {"BOTHWAYS_MACHINE": "no such name"})
+
+    running = wrong.start("dispatch", "--await", "60")
+
+    assert running.end() == 3
+    assert running.said.startswith("bothways: BOTHWAYS_MACHINE: ")
+
+
+@pytest.mark.parametrize("command", [("status",), ("run", "studies/simulated.yaml"), ("cancel", "trial")])
+def test_a_command_of_another_version_touches_nothing(stage: Stage, command: tuple[str, ...]) -> None:
+    stage.rows(THOSE_OF_A_LATER_VERSION)
+
+    running = stage.start(*command)
+
+    assert running.end() == 3
+    assert "are of a newer version than this one" in running.said
+    assert stage.rows("SELECT FROM study") == []
 
 
 def test_the_monitor_does_not_begin_without_a_password(stage: Stage) -> None:

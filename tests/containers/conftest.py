@@ -34,29 +34,33 @@ _SMALL = """name: small
     model: smollm2-135m-instruct
     base_url: http://llm:8080/v1
     timeout_s: 60"""
+_SLOW = _SIMULATED.replace("latency_s: 1.0", "latency_s: 4.0")
 _OLLAMA = """name: llama
     provider: ollama
     model: llama3.1:8b"""
 
+_MODELS = {"simulated": _SIMULATED, "slow": _SLOW, "small": _SMALL, "on-ollama": _OLLAMA}
+
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that people work in: three studies and their data. Whoever a container runs as may write there."""
+    """The folder that people work in: studies and their data. Whoever a container runs as may write there."""
     folder = tmp_path_factory.mktemp("work")
     with (folder / "items.jsonl").open("w", encoding="utf-8") as file:
         for number in range(ITEMS):
             box = {"context": f"Box {number} is red.", "question": f"What colour is box {number}?"}
             file.write(json.dumps({"id": f"q{number}", **box, "choices": ["red", "blue"], "target": 0}) + "\n")
-    for name, model in {"simulated": _SIMULATED, "small": _SMALL, "on-ollama": _OLLAMA}.items():
+    for name, model in _MODELS.items():
         (folder / f"{name}.yaml").write_text(_STUDY.format(name=name, model=model), encoding="utf-8")
-    folder.chmod(0o777)
+    (folder / "ledger").mkdir()
+    for each in (folder, folder / "ledger"):
+        each.chmod(0o777)
     return folder
 
 
 @pytest.fixture(scope="session")
 def system(folder: Path) -> Iterator[Project]:
     """The project, its images built; nothing of it runs yet."""
-    build_images()
     variables = {
         "BOTHWAYS_TAG": TAG,
         "BOTHWAYS_PASSWORD": PASSWORD,
@@ -69,4 +73,5 @@ def system(folder: Path) -> Iterator[Project]:
         "BOTHWAYS_FLOWER_PORT": str(free_port()),
     }
     with taken_down(Project(name=f"bothways-test-{secrets.token_hex(4)}", variables=variables)) as project:
+        build_images(project)
         yield project

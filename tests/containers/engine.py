@@ -50,10 +50,12 @@ def run(command: list[str], *, env: Mapping[str, str] | None = None, check: bool
     return done.stdout
 
 
-def build_images() -> None:
-    """All images of this tree; COMPOSE_TEST_BUILD_FLAGS are given to the engine."""
+def build_images(project: "Project") -> None:
+    """All images of this tree, as people build them; COMPOSE_TEST_BUILD_FLAGS are for an engine that needs some."""
     flags = shlex.split(os.environ.get("COMPOSE_TEST_BUILD_FLAGS", ""))
-    for target in TARGETS:
+    if not flags:
+        project.compose("build", profile="tools")
+    for target in TARGETS if flags else ("analysis",):
         image = f"bothways-{target}:{TAG}"
         run([engine(), "build", *flags, "-f", "ops/docker/Dockerfile", "--target", target, "-t", image, "."])
     run([engine(), "build", *flags, "-f", "tests/containers/llm.Dockerfile", "-t", f"bothways-test-llm:{TAG}", "."])

@@ -43,6 +43,13 @@ def told(system: Project, *command: str) -> Any:  # noqa: ANN401 - whatever the 
     return json.loads(system.exec("producer", "bothways", *command, "--json"))
 
 
+def answered(folder: Path) -> set[str]:
+    """The calls that simulated models have answered, as they themselves keep account."""
+    ledger = folder / "ledger/calls.jsonl"
+    lines = ledger.read_text(encoding="utf-8").splitlines() if ledger.exists() else []
+    return {line["call"] for line in map(json.loads, lines) if line["event"] == "answered"}
+
+
 def connected(system: Project, password: str) -> psycopg.Connection[Any]:
     """Postgres as a GPU host reaches it, through its published port."""
     return psycopg.connect(
@@ -190,7 +197,10 @@ def test_flower_shows_and_does_nothing(
 
 
 def test_no_command_line_and_no_log_tells_a_password(system: Project) -> None:
-    lines = run([engine(), "inspect", "--format", "{{json .Config.Cmd}} {{json .Path}}", *system.containers()])
+    every = [run([engine(), "exec", each, "sh", "-c", "cat /proc/[0-9]*/cmdline"]) for each in system.containers()]
+    lines = "".join(every).replace("\0", " ")
+    assert "valkey-server" in lines
+    assert "bothways worker" in lines
     said = "".join(system.logs(service) for service in ("postgres", "valkey", "migrate", *OURS))
 
     for secret in (PASSWORD, json.dumps(PASSWORD)[1:-1], FLOWER_PASSWORD):
@@ -216,6 +226,20 @@ def test_an_image_has_the_libraries_of_its_program_and_no_others(target: str, ha
     found = run([engine(), "run", "--rm", "--entrypoint", "python", f"bothways-{target}:{TAG}", "-c", looked])
 
     assert set(found.split()) == has
+
+
+def test_stopping_during_a_study_loses_no_answer_and_gives_back_the_rest(system: Project, folder: Path) -> None:
+    before = answered(folder)
+    system.bothways("run", "slow.yaml", "--limit", "40")
+    await_that(lambda: len(answered(folder) - before) > 4)
+
+    system.compose("stop", "-t", "60", "worker-api")
+
+    with closing(connected(system, PASSWORD)) as postgres:
+        stored = {str(attempt) for (attempt,) in postgres.execute("SELECT id FROM attempt")}
+        running = postgres.execute("SELECT count(*) FROM job WHERE state = 'running'").fetchone()
+    assert answered(folder) - before <= stored
+    assert running == (0,)
 
 
 def test_taking_it_down_leaves_nothing(system: Project) -> None:

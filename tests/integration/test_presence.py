@@ -58,14 +58,27 @@ def test_what_keeps_the_dispatcher_from_its_work_is_told_unless_another_leads(en
 
 def test_the_programs_of_a_machine_are_known_by_its_name(engine: Engine) -> None:
     beat(engine)
-    change(engine, "UPDATE worker_heartbeat SET worker = 'gpu.gpu1.cluster.7'")
+    change(engine, "UPDATE worker_heartbeat SET worker = 'gpu.gpu1.cluster.7f3a01'")
     Presence(engine).beat(leads=True)
 
-    assert [heard.name for heard in heard_of(engine, "gpu1.cluster")] == ["gpu.gpu1.cluster.7"]
+    assert [heard.name for heard in heard_of(engine, "gpu1.cluster")] == ["gpu.gpu1.cluster.7f3a01"]
     assert [heard.name.split(".")[0] for heard in heard_of(engine, socket.gethostname())] == ["dispatcher"]
     assert heard_of(engine, "gpu1") == []
     assert heard_of(engine, "pu1.cluster") == []
     assert heard_of(engine, "%") == []
+
+
+def test_a_program_does_not_answer_for_another_of_its_machine(engine: Engine) -> None:
+    beat(engine)
+    change(engine, "UPDATE worker_heartbeat SET worker = 'api.gpu1.cluster.7f3a01'")
+    Presence(engine).beat(leads=True)
+
+    assert len(heard_of(engine, "gpu1.cluster", "api")) == 1
+    assert heard_of(engine, "gpu1.cluster", "gpu") == []
+    assert heard_of(engine, "gpu1.cluster", "dispatcher") == []
+    assert heard_of(engine, "cluster", "api") == []
+    assert heard_of(engine, "cluster", "api.gpu1") != []  # a name with a dot is that worker's own doing
+    assert len(heard_of(engine, socket.gethostname(), "dispatcher")) == 1
 
 
 @pytest.mark.parametrize(("ago_s", "lives"), [(29, True), (31, False)])

@@ -34,9 +34,11 @@ def ours(file: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_image_is_pinned(file: Path) -> None:
-    tags = {each["image"].rpartition("/")[2].partition(":")[2] for each in services(file).values()}
+    others = {name: each for name, each in services(file).items() if name not in ours(file)}
+    tags = {each["image"].rpartition("/")[2].partition(":")[2] for each in others.values()}
 
-    assert all(re.search(r"\d", tag) for tag in tags), tags
+    assert tags
+    assert all(re.fullmatch(r"[0-9]+(\.[0-9]+)*", tag) for tag in tags), tags
     assert all(each["image"].endswith(f":${{BOTHWAYS_TAG:-{version('bothways')}}}") for each in ours(file).values())
 
 
@@ -72,17 +74,36 @@ def test_what_runs_all_the_time_is_started_again_has_a_health_check_and_logs_tha
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_worker_has_longer_to_stop_than_it_takes(file: Path) -> None:
-    workers = [each for each in ours(file).values() if "--grace" in each.get("command", [])]
-
-    assert workers
-    for each in workers:
-        grace_s = float(each["command"][each["command"].index("--grace") + 1])
+def test_a_program_has_longer_to_stop_than_it_takes(file: Path) -> None:
+    for each in ours(file).values():
+        command = each.get("command", [])
+        grace_s = float(command[command.index("--grace") + 1]) if "--grace" in command else 10.0
         assert float(each["stop_grace_period"].removesuffix("s")) > grace_s
 
 
 def test_programs_stop_before_the_servers_that_they_store_in() -> None:
     assert all({"postgres", "valkey"} <= set(each["depends_on"]) for each in ours(SERVER).values())
+
+
+@pytest.mark.parametrize(("file", "worker"), [(SERVER, "worker-gpu"), (GPU_HOST, "worker")])
+def test_a_worker_stops_before_the_model_server_that_it_asks(file: Path, worker: str) -> None:
+    assert "ollama" in services(file)[worker]["depends_on"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_the_health_of_a_program_is_its_own(file: Path) -> None:
+    asked = {name: each["healthcheck"]["test"] for name, each in ours(file).items() if "healthcheck" in each}
+
+    for name, test in asked.items():
+        command = services(file)[name]["command"]
+        own = command[command.index("--name") + 1] if "--name" in command else "dispatcher"
+        assert name == "flower" or test == ["CMD", "bothways", "health", "--name", own]
+
+
+def test_services_see_nothing_of_the_folder_that_people_work_in() -> None:
+    seen = {name for name, each in services(SERVER).items() for volume in each.get("volumes", []) if "FOLDER" in volume}
+
+    assert seen == {"bothways"}
 
 
 def test_a_gpu_host_needs_three_variables() -> None:

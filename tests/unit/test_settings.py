@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 from sqlalchemy.engine import make_url
 
-from contract.errors import StackError
+from contract.errors import UnusableStackError
 from contract.settings import load_settings, pools_file
 
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_used_is_named_by_its_variable(
 ) -> None:
     monkeypatch.setenv(name, value)
 
-    with pytest.raises(StackError) as raised:
+    with pytest.raises(UnusableStackError) as raised:
         load_settings()
 
     assert str(raised.value).startswith(said)
@@ -70,6 +70,7 @@ def test_an_ollama_server_is_at_its_own_port_if_nothing_else_is_said(
         ("redis://someone@control/0", "redis://someone:p%40%2F%3A%25%20w@control/0"),
         ("redis://[::1]:6379/0", "redis://:p%40%2F%3A%25%20w@[::1]:6379/0"),
         ("redis://:own@control/0", "redis://:own@control/0"),
+        ("redis://control?client_name=a@b", "redis://:p%40%2F%3A%25%20w@control?client_name=a@b"),
     ],
 )
 def test_the_password_goes_escaped_into_an_address_that_names_none(
