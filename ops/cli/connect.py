@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from celery import Celery
 from redis import Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError
+from redis.retry import Retry
 from sqlalchemy import Engine, text
 
 from contract.broker import create_celery
@@ -43,8 +45,12 @@ def open_broker(settings: Settings, timeout_s: float = BROKER_TIMEOUT_S) -> Redi
     """A client of the broker, which answered; StackError if it does not. `timeout_s` holds for each answer."""
     address = settings.broker_url.get_secret_value()
     client = Redis.from_url(address, decode_responses=True, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
+    once = Retry(NoBackoff(), 0)  # by itself the library would try again and again, and multiply the time-out
     try:
-        client.ping()
+        with Redis.from_url(
+            address, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=once
+        ) as first_contact:
+            first_contact.ping()
     except AuthenticationError:
         problem = "refuses the password: set BOTHWAYS_PASSWORD right, or BOTHWAYS_BROKER_URL"
         raise UnusableStackError(f"the broker at {_place(client)} {problem}") from None
