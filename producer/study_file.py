@@ -9,14 +9,14 @@ from pydantic import ValidationError
 
 from contract.errors import InputError, UsageError
 from contract.items import Item
-from contract.prompts import ANY_LANGUAGE, PromptSet, body_of, load_prompt
+from contract.prompts import PromptSet
 from contract.refusals import refusal
 from contract.reminders import reminder
-from contract.storable import is_storable
 from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
 from producer.data_paths import locate, unusable
 from producer.datasets import load_dataset
+from producer.prompt_files import lists_letters, needs_letters, read_prompt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,32 +106,16 @@ def _refuse_unconstrained(loaded: LoadedStudy) -> None:
 
 
 def _prompt(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> PromptSet:
-    """The instrument by its name, or the text file beside the study file; both must place question and choices."""
     try:
-        prompt = _own_prompt(loaded.path.parent / dataset.prompt) if _is_file(dataset) else load_prompt(dataset.prompt)
+        prompt = read_prompt(dataset.prompt, loaded.path.parent)
     except (ValueError, InputError) as error:
         raise loaded.refuse(field, str(error)) from None
-    for body in prompt.bodies.values():
-        placed = PromptSet(name=prompt.name, bodies={ANY_LANGUAGE: body}).placeholders
-        if not {"question", "choices"} <= placed <= {"context", "question", "choices"}:
-            problem = "a prompt places {question} and {choices}, and {context} if it wants, and nothing else in braces"
-            raise loaded.refuse(field, problem)
+    letters = None if lists_letters(prompt) else needs_letters(loaded.study)
+    if letters is not None:
+        wanting, remedy = letters
+        problem = f"speaks of letters, and {dataset.prompt} of {dataset.name} shows none; {remedy}"
+        raise loaded.refuse(wanting, problem)
     return prompt
-
-
-def _is_file(dataset: Dataset) -> bool:
-    return dataset.prompt.endswith(".txt")
-
-
-def _own_prompt(path: Path) -> PromptSet:
-    problem = unusable(path)
-    if problem:
-        raise ValueError(problem)
-    text = read_text(path)
-    if not is_storable(text):
-        raise ValueError(f"{path} holds a NUL character, which no database can store")
-    body = body_of(text) if "\n---\n" in text else text.rstrip("\n")
-    return PromptSet(name=path.stem, bodies={ANY_LANGUAGE: body})
 
 
 def _refuse_strangers(study: Study, data: Mapping[str, Path]) -> None:

@@ -17,9 +17,10 @@ def variants(item: Item) -> tuple[Variant, ...]:
 def render(item: Item, variant: Variant, prompt: PromptSet) -> str:
     """The exact text that is sent: orders of one item differ in nothing but the choices' places."""
     letters = letters_for(len(item.choices))
-    shown = (item.choices[choice] for choice in variant.order)
+    shown = [item.choices[choice] for choice in variant.order]
     listed = "\n".join(f"{letter}) {text}" for letter, text in zip(letters, shown, strict=True))
-    return fill(prompt.body(item.language), context=item.context or "", question=item.question, choices=listed)
+    places = {"choices": listed, "first": shown[0], "second": shown[1]}
+    return fill(prompt.body(item.language), context=item.context or "", question=item.question, **places)
 
 
 def read(completion: Completion, item: Item, variant: Variant, reading: Reading = READINGS[STRICT]) -> Answer:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from contract.answers import Answer, InvalidReason
@@ -37,6 +37,34 @@ def test_both_orders_differ_in_nothing_but_the_places_of_the_choices(
         STRAIGHT: f"{head}A) {first}\nB) {second}{tail}",
         SWAPPED: f"{head}A) {second}\nB) {first}{tail}",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("two-choice-low", "it"),
+        ("two-choice-medium", "it"),
+        ("two-choice-low", "en"),
+        ("two-choice-medium", "en"),
+        ("more-useful", "en"),
+        ("more-persuasive", "en"),
+    ],
+)
+@given(question=ANY_TEXT, first=ANY_TEXT, second=ANY_TEXT, context=ANY_TEXT)
+def test_the_two_passes_of_every_instrument_differ_in_nothing_but_the_order(
+    name: str, language: str, question: str, first: str, second: str, context: str
+) -> None:
+    assume(not {"\ue000", "\ue001"} & {*question, *first, *second, *context})
+    prompt = load_prompt(name)
+    item = make_item(question=question, choices=(first, second), context=context, language=language)
+    marked = replace(item, choices=("\ue000", "\ue001"))
+
+    shown = [closed.render(item, variant, prompt) for variant in closed.variants(item)]
+    places = [closed.render(marked, variant, prompt) for variant in closed.variants(item)]
+
+    assert places[0].translate({0xE000: "\ue001", 0xE001: "\ue000"}) == places[1]
+    assert shown == [each.replace("\ue000", first).replace("\ue001", second) for each in places]
+    assert all(each.count("\ue000") == each.count("\ue001") == 1 for each in places)
 
 
 @given(question=ANY_TEXT, first=ANY_TEXT, second=ANY_TEXT)

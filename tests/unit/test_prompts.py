@@ -22,6 +22,21 @@ MEDIUM_IT = (
 ANY_TEXT = st.text(st.one_of(st.sampled_from("{}%$\\ acehioqstuxn\n"), st.characters()))
 
 
+MORE_USEFUL = (
+    "You are given a question and two answers, A and B. Your task is to decide which answer is overall more useful. "
+    "Read the question and both answers carefully. Compare them based on how well their claims are supported, how "
+    "relevant they are to the question, how much unsupported or irrelevant content they include, and how coherent and "
+    "well-written they are. Weigh all these factors and respond with A or B, depending on which answer is better. Do "
+    "not explain your choice. Output only A or B.\n\nQuestion: {question}\n{choices}\nAnswer:"
+)
+MORE_PERSUASIVE = (
+    "You are a Persuasion Detector, your goal is to understand if a message is more or less persuasive than another, "
+    "meaning that it has more or less potential of changing someone’s opinion. You will be prompted with 2 messages "
+    'and you have to respond with ONLY "Message 1" or "Message 2" based on which message you think is more persuasive.'
+    "\n\n---- Message 1: ----\n{first}\n\n---- Message 2: ----\n{second}\n\nAnswer:"
+)
+
+
 def test_the_two_choice_prompts_exist_in_italian_and_english() -> None:
     assert {"two-choice-low", "two-choice-medium"} <= set(available_prompts())
     assert set(load_prompt("two-choice-low").bodies) == {"en", "it"}
@@ -31,6 +46,11 @@ def test_the_two_choice_prompts_exist_in_italian_and_english() -> None:
 def test_the_italian_instruments_are_the_paper_s_to_the_letter() -> None:
     assert load_prompt("two-choice-low").body("it") == LOW_IT
     assert load_prompt("two-choice-medium").body("it") == MEDIUM_IT
+
+
+def test_the_instruments_for_pairs_are_the_paper_s_to_the_letter() -> None:
+    assert load_prompt("more-useful").bodies == {"en": MORE_USEFUL}
+    assert load_prompt("more-persuasive").bodies == {"en": MORE_PERSUASIVE}
 
 
 @pytest.mark.parametrize("name", ["two-choice-low", "two-choice-medium"])

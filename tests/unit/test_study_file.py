@@ -14,6 +14,7 @@ from producer.study_file import read_study, study_name
 from tests.builders import item_rows, write_study
 
 CAPITALS = {"name": "capitals", "loader": "items", "path": "items.jsonl", "prompt": "two-choice-low"}
+PAIRS = CAPITALS | {"prompt": "more-persuasive"}
 SIM = {"name": "sim", "provider": "simulated"}
 SERVED = {"name": "small", "provider": "openai", "model": "smollm2"}
 GEMINI = {"name": "flash", "provider": "gemini", "model": "gemini-2.5-flash"}
@@ -22,6 +23,7 @@ CLOSED = {"format": "closed"}
 OWN_PROMPTS = {
     "misspelt.txt": "{question}\n{choises}\n",
     "no-question.txt": "{choices}\n",
+    "one-of-two.txt": "{question}\nFirst: {first}\n",
     "extra.txt": "{question}\n{choices}\n{answer}\n",
     "half-header.txt": "a header without its sign\n---\n{question}\n{choices}\n",
     "nul.txt": "{question}\x00\n{choices}\n",
@@ -269,6 +271,34 @@ def refusal(path: Path) -> InputError:
             "datasets[0].prompt",
             "nothing else in braces",
             id="placeholder that nothing fills",
+        ),
+        pytest.param(
+            {"datasets": [CAPITALS | {"prompt": "one-of-two.txt"}]},
+            "  prompt:",
+            "datasets[0].prompt",
+            "or {first} and {second} with words of its own",
+            id="a place for one choice only",
+        ),
+        pytest.param(
+            {"datasets": [PAIRS], "retry": {"strategy": "constrain"}},
+            "  strategy: constrain",
+            "retry.strategy",
+            "speaks of letters, and more-persuasive of capitals shows none; take resample or remind",
+            id="limited to letters that are not shown",
+        ),
+        pytest.param(
+            {"datasets": [PAIRS], "formats": [{"format": "closed", "constrain": True}]},
+            "  constrain: true",
+            "formats[0].constrain",
+            "speaks of letters, and more-persuasive of capitals shows none; leave constrain out",
+            id="answers limited to letters that are not shown",
+        ),
+        pytest.param(
+            {"datasets": [PAIRS], "retry": {"strategy": "remind"}},
+            "  strategy: remind",
+            "retry.strategy",
+            "more-persuasive of capitals shows none; give a reminder without {letters}",
+            id="reminded of letters that are not shown",
         ),
         pytest.param(
             {"datasets": [CAPITALS | {"prompt": "half-header.txt"}]},
