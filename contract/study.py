@@ -81,14 +81,15 @@ class Dataset(Spec):
     """Where the items come from and the prompt that they are asked with.
 
     `loader` names how the file is read: `items` (rows with id, question, choices, target; `columns` if the file calls
-    them otherwise), `uncertainty` (one file for low, medium and high, chosen by `setting`) or `squad_it` (SQuAD 1.1,
-    its wrong answers from the file `wrong_answers` or made by `stand_ins`). `prompt` is the name of an instrument that
-    comes with Bothways, or a .txt file beside the study file. `language` is that of the items that name none.
-    `${NAME}` in a path is filled from the environment.
+    them otherwise), `uncertainty` (one file for low, medium and high, chosen by `setting`), `squad_it` (SQuAD 1.1, its
+    wrong answers from the file `wrong_answers` or made by `stand_ins`), `squad_it_2` (its authors' layout; `setting` as
+    above), `webgpt` (comparisons with unequal scores) or `winning_arguments` (the pair task). `prompt` is the name of
+    an instrument that comes with Bothways, or a .txt file beside the study file. `language` is that of the items that
+    name none. `${NAME}` in a path is filled from the environment.
     """
 
     name: Name
-    loader: Literal["items", "uncertainty", "squad_it"]
+    loader: Literal["items", "uncertainty", "squad_it", "squad_it_2", "webgpt", "winning_arguments"]
     path: Annotated[str, Field(min_length=1)]
     prompt: Annotated[str, Field(min_length=1)]
     setting: Literal["low", "medium", "high"] | None = None

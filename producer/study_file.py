@@ -149,8 +149,8 @@ def _expected(loaded: LoadedStudy, dataset: Dataset, place: FieldPath) -> int | 
 
 def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> None:
     """Some fields belong to one loader, and that loader cannot do without them."""
-    if (dataset.loader == "uncertainty") != (dataset.setting is not None):
-        problem = "loader uncertainty needs setting: low, medium or high; no other loader takes one"
+    if (dataset.loader in ("uncertainty", "squad_it_2")) != (dataset.setting is not None):
+        problem = "loaders uncertainty and squad_it_2 need setting: low, medium or high; no other loader takes one"
         raise loaded.refuse((*field, "setting"), problem)
     if dataset.columns is not None and dataset.loader != "items":
         raise loaded.refuse((*field, "columns"), "only loader items takes columns; take this field out")

@@ -10,8 +10,12 @@ from contract.items import Item
 from contract.study import Columns, Dataset
 from producer.datasets.items import item_from_row, with_our_names
 from producer.datasets.layouts import read_rows
+from producer.datasets.rows import Row
 from producer.datasets.squad_it import squad_items
+from producer.datasets.squad_it_2 import squad_it_2_item
 from producer.datasets.uncertainty import uncertainty_item
+from producer.datasets.webgpt import webgpt_items
+from producer.datasets.winning_arguments import winning_arguments_items
 
 _LONGEST_ID = 500  # characters; the database's index holds no more
 
@@ -43,15 +47,24 @@ def load_dataset(dataset: Dataset, path: Path, wrong_answers: Path | None = None
 
 
 def _sourced(dataset: Dataset, path: Path, wrong_answers: Path | None) -> Iterator[tuple[Item, Source]]:
-    if dataset.loader == "squad_it":
-        yield from squad_items(dataset, path, wrong_answers)
-        return
-    for row in read_rows(path):
-        if dataset.setting is not None:
-            yield uncertainty_item(dataset.name, dataset.setting, row), row
-        else:
-            named = with_our_names(row, dataset.columns or Columns())
-            yield item_from_row(dataset.name, named), named
+    match dataset.loader:
+        case "squad_it":
+            yield from squad_items(dataset, path, wrong_answers)
+        case "webgpt":
+            yield from webgpt_items(dataset.name, path)
+        case "winning_arguments":
+            yield from winning_arguments_items(dataset.name, path)
+        case "items" | "squad_it_2" | "uncertainty":
+            for row in read_rows(path):
+                yield _of_row(dataset, row)
+
+
+def _of_row(dataset: Dataset, row: Row) -> tuple[Item, Row]:
+    if dataset.setting is None:
+        named = with_our_names(row, dataset.columns or Columns())
+        return item_from_row(dataset.name, named), named
+    make = squad_it_2_item if dataset.loader == "squad_it_2" else uncertainty_item
+    return make(dataset.name, dataset.setting, row), row
 
 
 def _check(item: Item, source: Source) -> None:

@@ -1,15 +1,21 @@
-"""Data files as bytes and as lines of text: plain or packed with gzip, UTF-8 with or without a byte order mark."""
+"""Data files as bytes and as lines of text: plain or packed, UTF-8 with or without a byte order mark."""
 
+import bz2
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
 from contract.errors import InputError
 
-PACKED = ".gz"
+_PACKERS: dict[str, tuple[str, Callable[[Path], gzip.GzipFile | bz2.BZ2File]]] = {
+    ".gz": ("gzip", gzip.GzipFile),
+    ".bz2": ("bzip2", bz2.BZ2File),
+}
+PACKED = tuple(_PACKERS)
+"""The endings of packed files that are read as they are."""
 
 _GZIP_BEGINS = b"\x1f\x8b"
 _UTF_16_BEGINS = (b"\xff\xfe", b"\xfe\xff")
@@ -17,16 +23,22 @@ _UTF_16_BEGINS = (b"\xff\xfe", b"\xfe\xff")
 
 @contextmanager
 def open_data(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of `path`, unpacked where its name ends in .gz; what cannot be read is refused."""
+    """The bytes of `path`, unpacked where its name says that they are packed; what cannot be read is refused."""
+    ending = path.suffix.lower()
+    kind, unpack = _PACKERS.get(ending, ("", None))
     try:
-        with gzip.open(path) if path.suffix.lower() == PACKED else path.open("rb") as file:
+        with path.open("rb") if unpack is None else unpack(path) as file:
             yield cast("IO[bytes]", file)
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(
-            path, "not a whole gzip file, though its name ends in .gz; copy or download it again"
-        ) from None
+        raise InputError(path, _not_whole(kind, ending)) from None
     except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
+        # bz2 has no error of its own for a damaged file, only one without a reason of the system's.
+        problem = f"cannot be read: {error.strerror}" if error.strerror else _not_whole(kind, ending)
+        raise InputError(path, problem) from None
+
+
+def _not_whole(kind: str, ending: str) -> str:
+    return f"not a whole {kind} file, though its name ends in {ending}; copy or download it again"
 
 
 def read_lines(path: Path) -> Iterator[str]:

@@ -24,10 +24,10 @@ def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a data file, numbered from 1; a header is no row, an empty line is passed over but counted."""
     if path.is_dir():
         raise InputError(path, "cannot be read: Is a directory")
-    packed = path.suffix.lower() == PACKED
+    packed = path.suffix.lower() in PACKED
     ending = (path.with_suffix("") if packed else path).suffix.lower()
     if ending not in _LAYOUTS or (packed and ending == ".parquet"):
         found = f"the ending {''.join(path.suffixes[-2:] if packed else path.suffixes[-1:])!r}"
         known = ", ".join(_LAYOUTS)
-        raise InputError(path, f"{found} says no layout; known: {known}, those of text also with {PACKED}")
+        raise InputError(path, f"{found} says no layout; known: {known}, those of text also with {' or '.join(PACKED)}")
     return _LAYOUTS[ending](path)

@@ -180,7 +180,7 @@ def refusal(path: Path) -> InputError:
             {"datasets": [CAPITALS | {"loader": "item"}]},
             "  loader: item",
             "datasets[0].loader",
-            "must be 'items', 'uncertainty' or 'squad_it', not 'item'",
+            "must be 'items', 'uncertainty', 'squad_it', 'squad_it_2', 'webgpt' or 'winning_arguments', not 'item'",
             id="unknown loader",
         ),
         pytest.param(
@@ -212,7 +212,7 @@ def refusal(path: Path) -> InputError:
             {"datasets": [CAPITALS | {"loader": "uncertainty"}]},
             "- name: capitals",
             "datasets[0].setting",
-            "needs setting: low, medium or high",
+            "need setting: low, medium or high",
             id="uncertainty without setting",
         ),
         pytest.param(
