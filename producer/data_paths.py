@@ -1,4 +1,4 @@
-"""Where a data file is: paths as a study file writes them, with variables filled from the environment."""
+"""Variables in a study file, filled from the environment, and where a data file is."""
 
 import re
 from collections.abc import Mapping
@@ -14,8 +14,13 @@ def locate(written: str, folder: Path, environment: Mapping[str, str]) -> Path:
     What begins with a variable is meant as a person means a path on the command line: from where they are. KeyError
     names a variable that is not set or empty; ValueError says how a variable is written.
     """
-    filled = _VARIABLE.sub(lambda match: _value(match, environment), written)
-    return Path(filled) if _VARIABLE.match(written) else folder / filled
+    path = filled(written, environment)
+    return Path(path) if _VARIABLE.match(written) else folder / path
+
+
+def filled(written: str, environment: Mapping[str, str]) -> str:
+    """`written` with each ${NAME} replaced; KeyError and ValueError as for `locate`."""
+    return _VARIABLE.sub(lambda match: _value(match, environment), written)
 
 
 def unusable(path: Path) -> str | None:

@@ -14,7 +14,7 @@ from contract.refusals import refusal
 from contract.reminders import reminder
 from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
-from producer.data_paths import locate, unusable
+from producer.data_paths import filled, locate, unusable
 from producer.datasets import load_dataset
 from producer.prompt_files import lists_letters, needs_letters, read_prompt
 
@@ -51,6 +51,7 @@ def read_study(
         raise InputError(path, "a study file is a mapping that begins with `study: NAME`", line=1)
     if limit is not None:
         document.values["limit"] = limit
+    _fill_models(path, document)
     try:
         study = Study.model_validate(document.values)
     except ValidationError as error:
@@ -67,6 +68,22 @@ def read_study(
             loaded.expected[dataset.name] = expected
         loaded.items[dataset.name] = [] if expected else _items(loaded, dataset, place, data.get(dataset.name))
     return loaded
+
+
+def _fill_models(path: Path, document: YamlDocument) -> None:
+    """Fill the variables in the names that servers know models by, for what a study cannot know: a tag of one's own."""
+    models = document.values.get("models")
+    for number, model in enumerate(models if isinstance(models, list) else ()):
+        if not isinstance(model, dict) or not isinstance(model.get("model"), str):
+            continue
+        field: FieldPath = ("models", number, "model")
+        try:
+            model["model"] = filled(model["model"], os.environ)
+        except KeyError as error:
+            problem = f"the variable {error.args[0]} is not set; set it to the name that the server knows the model by"
+            raise InputError(path, problem, line=document.line_of(field), field=print_path(field)) from None
+        except ValueError as error:
+            raise InputError(path, str(error), line=document.line_of(field), field=print_path(field)) from None
 
 
 def study_name(path: Path) -> str:
