@@ -100,6 +100,18 @@ def preference_fairness_valid(counts: PairCounts) -> float | None:
     return _ratio(counts.recency - counts.primacy, counts.valid)
 
 
+def marginal_fairness(*, n: int, correct_first: tuple[float, int], wrong_first: tuple[float, int]) -> float:
+    """PF over all pairs out of the margins of a table: for each order its accuracy over `n` jobs and its invalid ones.
+
+    Equal to `preference_fairness` for complete pairs: what is chosen in each order adds up to the pairs. With invalid
+    ones it is their PF with each read side counted by itself, which is all that a table without pairs can say.
+    """
+    (first_accuracy, first_invalid), (second_accuracy, second_invalid) = correct_first, wrong_first
+    first_slot = first_accuracy * n + (n - second_accuracy * n - second_invalid)
+    second_slot = second_accuracy * n + (n - first_accuracy * n - first_invalid)
+    return (second_slot - first_slot) / (2 * n)
+
+
 def accuracy(counts: OrderCounts) -> float | None:
     """Correct answers over all finished jobs: an invalid or refused one counts as wrong, as in the paper's Table 1."""
     return _ratio(counts.correct, counts.n)

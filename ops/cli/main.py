@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import check, machines, plan, reparse, services, steer, studies
+from ops.cli import check, compare, machines, plan, reparse, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ for command in (
     studies.status,
     studies.show,
     studies.report,
+    compare.compare,
     reparse.reparse,
     steer.retry,
     steer.pause,

@@ -1,0 +1,118 @@
+"""What was measured beside what a paper prints."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from contract.errors import UsageError
+from ops.cli.connect import connect
+from ops.cli.names import Json, StudyName, study_name
+from ops.cli.needs import needing
+from ops.cli.terminal import err, out, print_json, text_width, visible
+from ops.progress import read_progress
+
+if TYPE_CHECKING:
+    from analysis.comparison import Compared
+
+DASH = "–"
+
+
+def compare(
+    study: StudyName,
+    paper: Annotated[str, typer.Option("--with", help="Which paper: positional-bias.")],
+    as_: Annotated[
+        list[str] | None,
+        typer.Option("--as", metavar="MODEL=PRINTED", help="A model of the study stands for one of the paper's."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Put a paper's table beside what was measured, figure by figure, with intervals.
+
+    Datasets and models are matched by their names; --as lets another model stand for a printed one. First answers are
+    compared. What was not measured is a dash.
+
+    \b
+    bothways compare positional_bias --with positional-bias --as Gemini-first=Gemini-1.5
+    """
+    with needing("report"):
+        from analysis import tables
+        from analysis.comparison import compare as beside
+        from analysis.load import load_results
+        from analysis.published import printed
+
+    name = study_name(study)
+    try:
+        rows = printed(paper)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    connected = connect()
+    progress = read_progress(connected.engine, name)
+    report = tables.build(load_results(connected.database_url, name))
+    names = _stands_for(as_, {row.model for row in report.rows}, {row.model for row in rows})
+    compared = beside(report, rows, names)
+    if as_json:
+        print_json([asdict(each) | {"difference": each.difference, "inside": each.inside} for each in compared])
+        return
+    out.print(_table(compared), width=text_width())
+    for line in _notes(compared, {(row.dataset, row.model) for row in report.rows}):
+        out.print(visible(line))
+    if not progress.done:
+        err.print(f"unfinished: {progress.finished:,} of {progress.planned:,} jobs")
+
+
+def _stands_for(given: list[str] | None, measured: set[str], printed: set[str]) -> dict[str, str]:
+    names = {}
+    for entry in given or ():
+        model, separator, stands_for = entry.partition("=")
+        if not separator:
+            raise UsageError(f"--as takes MODEL=PRINTED, not {entry!r}")
+        if model not in measured:
+            raise UsageError(f"--as {entry}: the study has no model {model!r}; it has: {', '.join(sorted(measured))}")
+        if stands_for not in printed:
+            raise UsageError(f"--as {entry}: the paper has no {stands_for!r}; it has: {', '.join(sorted(printed))}")
+        names[model] = stands_for
+    return names
+
+
+def _table(compared: list["Compared"]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("dataset", "model", "figure"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("printed", "measured", "difference", "n"):
+        table.add_column(heading, justify="right", overflow="fold")
+    last: tuple[str, str] | None = None
+    for each in compared:
+        cell = (each.dataset, each.model)
+        opens = cell != last
+        model = each.model + (f" ({each.measured_as})" if each.measured_as not in (None, each.model) else "")
+        names = (each.dataset, visible(model)) if opens else ("", "")
+        table.add_row(*map(Text, (*names, each.figure, f"{each.printed:.3f}", *_measured(each))))
+        last = cell
+    return table
+
+
+def _measured(each: "Compared") -> tuple[str, str, str]:
+    if each.measured is None:
+        return DASH, DASH, DASH
+    interval = "" if each.low is None or each.high is None else f" [{each.low:.3f}, {each.high:.3f}]"
+    mark = " *" if each.inside is False else ""
+    return f"{each.measured:.3f}{interval}", f"{each.difference:+.3f}{mark}", f"{each.n:,}"
+
+
+def _notes(compared: list["Compared"], measured: set[tuple[str, str]]) -> list[str]:
+    outside = sum(each.inside is False for each in compared)
+    judged = sum(each.inside is not None for each in compared)
+    lines = [
+        f"* the printed figure lies outside the interval of the measured one: {outside} of {judged}",
+        (
+            "invalid: share of all jobs, refused ones too. PF (implied): the paper prints none; what its accuracy and "
+            "invalid answers imply, + second slot, - first."
+        ),
+    ]
+    used = {(each.dataset, each.measured_as) for each in compared}
+    left = sorted(f"{model} on {dataset}" for dataset, model in measured if (dataset, model) not in used)
+    return [*lines, f"measured and not in the paper: {', '.join(left)}"] if left else lines
