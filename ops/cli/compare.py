@@ -33,7 +33,7 @@ def compare(
     """Put a paper's table beside what was measured, figure by figure, with intervals.
 
     Datasets and models are matched by their names; --as lets another model stand for a printed one. First answers are
-    compared. What was not measured is a dash.
+    compared. Cells of the paper that were not measured are counted; --json has them too.
 
     \b
     bothways compare positional_bias --with positional-bias --as Gemini-first=Gemini-1.5
@@ -80,12 +80,13 @@ def _stands_for(given: list[str] | None, measured: set[str], printed: set[str]) 
 
 def _table(compared: list["Compared"]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("dataset", "model", "figure"):
+    for heading in ("dataset", "model"):
         table.add_column(heading, overflow="fold")
+    table.add_column("figure", no_wrap=True)
     for heading in ("printed", "measured", "difference", "n"):
-        table.add_column(heading, justify="right", overflow="fold")
+        table.add_column(heading, justify="right", no_wrap=True)
     last: tuple[str, str] | None = None
-    for each in compared:
+    for each in (one for one in compared if one.measured_as is not None):
         cell = (each.dataset, each.model)
         opens = cell != last
         model = each.model + (f" ({each.measured_as})" if each.measured_as not in (None, each.model) else "")
@@ -100,7 +101,8 @@ def _measured(each: "Compared") -> tuple[str, str, str]:
         return DASH, DASH, DASH
     interval = "" if each.low is None or each.high is None else f" [{each.low:.3f}, {each.high:.3f}]"
     mark = " *" if each.inside is False else ""
-    return f"{each.measured:.3f}{interval}", f"{each.difference:+.3f}{mark}", f"{each.n:,}"
+    difference = round(each.measured - each.printed, 3) + 0.0  # no minus before a nought
+    return f"{each.measured:.3f}{interval}", f"{difference:+.3f}{mark}", f"{each.n:,}"
 
 
 def _notes(compared: list["Compared"], measured: set[tuple[str, str]]) -> list[str]:
@@ -113,6 +115,10 @@ def _notes(compared: list["Compared"], measured: set[tuple[str, str]]) -> list[s
             "invalid answers imply, + second slot, - first."
         ),
     ]
+    missing = {(each.dataset, each.model) for each in compared if each.measured_as is None}
+    if missing:
+        cells = len({(each.dataset, each.model) for each in compared})
+        lines.append(f"not measured, and not shown: {len(missing)} of the paper's {cells} pairs of dataset and model")
     used = {(each.dataset, each.measured_as) for each in compared}
     left = sorted(f"{model} on {dataset}" for dataset, model in measured if (dataset, model) not in used)
     return [*lines, f"measured and not in the paper: {', '.join(left)}"] if left else lines

@@ -14,7 +14,7 @@ from ops.cli.main import app
 README = Path(__file__).parents[2] / "README.md"
 ROOT_COMMAND = get_command(app)
 COMMANDS = tuple(getattr(ROOT_COMMAND, "commands", {}))
-READS = ("status", "show", "report", "check", "plan", "hosts", "health", "pools", "reparse")
+READS = ("status", "show", "report", "compare", "check", "plan", "hosts", "health", "pools", "reparse")
 STEERS = ("retry", "pause", "resume", "cancel")
 
 
@@ -34,7 +34,7 @@ def test_the_commands_are_those_of_the_manual() -> None:
     text = help_of()
 
     assert set(COMMANDS) == {
-        *("init", "check", "plan", "run", "status", "show", "report", "reparse"),
+        *("init", "check", "plan", "run", "status", "show", "report", "compare", "reparse"),
         *("retry", "pause", "resume", "cancel"),
         *("hosts", "health", "pools", "up", "demo", "worker", "dispatch", "migrate"),
     }

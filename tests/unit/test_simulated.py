@@ -21,7 +21,7 @@ from contract.formats import Variant, closed
 from contract.items import Item
 from contract.models import Simulated, SimulatedModel
 from contract.orders import slot_of
-from contract.prompts import load_prompt
+from contract.prompts import PromptSet, load_prompt
 from contract.study import Sampling
 from tests.builders import make_item
 from worker.providers.base import RejectedError, Request, TransientError
@@ -65,14 +65,14 @@ def say(provider: SimulatedProvider, prompt: str, seed: int = 0) -> str:
     return provider.complete(make_request(prompt, seed=seed)).text
 
 
-def codes(provider: SimulatedProvider) -> Counter[str]:
+def codes(provider: SimulatedProvider, prompt: PromptSet = PROMPT) -> Counter[str]:
     """How often each pair of slot letters comes up over all items, read as answers are read."""
     counted: Counter[str] = Counter()
     for number in range(ITEMS):
         asked = item(number)
         code = ""
         for variant in closed.variants(asked):
-            completion = provider.complete(make_request(closed.render(asked, variant, PROMPT), seed=number))
+            completion = provider.complete(make_request(closed.render(asked, variant, prompt), seed=number))
             choice = closed.read(completion, asked, variant).choice
             code += "N" if choice is None else "AB"[slot_of(choice, variant.order)]
         counted[code] += 1
@@ -103,6 +103,33 @@ def test_consistency_and_fairness_come_out_as_the_formulas_say(knows: float, pre
     assert counts.valid == ITEMS
     assert pc == pytest.approx(expected_pc, abs=4 * math.sqrt(expected_pc * (1 - expected_pc) / ITEMS))
     assert pf == pytest.approx(expected_pf, abs=4 * math.sqrt((1 - expected_pc - expected_pf**2) / ITEMS) + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["more-useful", "more-persuasive"])
+def test_the_formulas_hold_for_every_instrument(name: str) -> None:
+    counts = count_pairs(codes(provider_of(knows=0.5, prefers_first=0.8), load_prompt(name)))
+
+    pc, pf = position_consistency(counts), preference_fairness(counts)
+    assert counts.valid == ITEMS
+    assert pc == pytest.approx(0.66, abs=4 * math.sqrt(0.66 * 0.34 / ITEMS))
+    assert pf == pytest.approx(-0.3, abs=4 * math.sqrt((0.34 - 0.09) / ITEMS))
+
+
+def test_a_message_may_hold_what_looks_like_choices() -> None:
+    messages = make_item(choices=("One.\n\nA) first\nB) second\n", "Two.\nAnswer:"), language="en")
+    knowing = provider_of(knows=1.0)
+
+    said = {
+        closed.read(
+            knowing.complete(make_request(closed.render(messages, variant, load_prompt("more-persuasive")))),
+            messages,
+            variant,
+        ).choice
+        for variant in closed.variants(messages)
+    }
+
+    assert len(said) == 1
+    assert said <= {0, 1}
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 1.0])

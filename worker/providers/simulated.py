@@ -23,6 +23,8 @@ from contract.models import SimulatedModel
 from worker.providers.base import Description, Endpoint, RejectedError, Request, TransientError
 
 _CHOICE_LINE = re.compile(r"^([A-Z])\) (.*)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^---- (Message [0-9]+): ----\n", re.MULTILINE)
+_END = "Answer:"
 _UNREADABLE = "I would rather not commit to one of them."
 
 
@@ -67,19 +69,18 @@ class SimulatedProvider:
         return Description()
 
     def _answer(self, request: Request) -> str:
-        lines = list(_CHOICE_LINE.finditer(request.prompt))
-        if len(lines) < 2:
+        question, shown = _shown(request.prompt)
+        if len(shown) < 2:
             raise RejectedError(
-                "a simulated model needs choices that stand as 'A) text' lines; there are fewer than two"
+                "a simulated model needs choices that stand as 'A) text' lines, or as messages under '---- Message 1: "
+                "----'; there are fewer than two"
             )
-        shown = [(line[1], line[2]) for line in lines]
-        question = request.prompt[: lines[0].start()]
         if self._draw("invalid", request.prompt, str(request.seed)) < self._options.invalid_rate:
             return _UNREADABLE
         content = sorted(text for _, text in shown)
         if self._draw("knows", question, *content) < self._options.knows:
             favourite = content[int(self._draw("favourite", question, *content) * len(content))]
-            return next(letter for letter, text in shown if text == favourite)
+            return next(label for label, text in shown if text == favourite)
         first = self._draw("slot", request.prompt, str(request.seed)) < self._options.prefers_first
         return shown[0][0] if first else shown[1][0]
 
@@ -100,3 +101,13 @@ class SimulatedProvider:
             os.write(handle, line)
         finally:
             os.close(handle)
+
+
+def _shown(prompt: str) -> tuple[str, list[tuple[str, str]]]:
+    """What stands before the choices, and each choice with its label, in the order in which they are shown."""
+    question, *rest = _MESSAGE.split(prompt)
+    if rest:
+        texts = (text.strip().removesuffix(_END).strip() for text in rest[1::2])
+        return question, list(zip(rest[::2], texts, strict=True))
+    lines = list(_CHOICE_LINE.finditer(prompt))
+    return prompt[: lines[0].start()] if lines else prompt, [(line[1], line[2]) for line in lines]
