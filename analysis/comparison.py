@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.columns import invalid
 from analysis.metrics import marginal_fairness
 from analysis.pairing import View
 from analysis.published import PrintedHalf, PrintedRow
@@ -68,16 +67,8 @@ def _half(
     printed: PrintedRow, row: Row | None, name: str, half: PrintedHalf, figures: OrderFigures | None
 ) -> Iterator[Compared]:
     yield _compared(printed, row, f"accuracy, {name}", half.accuracy, None if figures is None else figures.accuracy)
-    n = 0 if figures is None else figures.counts.n
-    yield Compared(
-        dataset=printed.dataset,
-        model=printed.model,
-        measured_as=None if row is None else row.model,
-        figure=f"invalid, {name}",
-        printed=half.invalid / printed.n,
-        measured=None if figures is None or not n else invalid(figures) / n,
-        n=n,
-    )
+    share = half.invalid / printed.n
+    yield _compared(printed, row, f"invalid, {name}", share, None if figures is None else figures.invalid_rate)
 
 
 def _compared(printed: PrintedRow, row: Row | None, figure: str, value: float, estimate: Estimate | None) -> Compared:

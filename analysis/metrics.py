@@ -122,6 +122,11 @@ def accuracy_answered(counts: OrderCounts) -> float | None:
     return _ratio(counts.correct, counts.answered)
 
 
+def invalid_rate(counts: OrderCounts) -> float | None:
+    """Invalid and refused jobs over all finished jobs: the paper's # Invalid as a share."""
+    return _ratio(counts.invalid + counts.refused, counts.n)
+
+
 def repetition_consistency(instances: Iterable[Sequence[str]]) -> float | None:
     """RC of Shi et al.: how often an instance's commonest letter came up among its repetitions, averaged.
 

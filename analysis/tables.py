@@ -45,11 +45,13 @@ class OrderFigures:
     """One half of Table 1: the jobs in which the right choice stood in one slot.
 
     `accuracy` counts invalid and refused as wrong (the paper), `accuracy_answered` leaves them out. `# Invalid` of the
-    paper is `counts.invalid + counts.refused`. `failed` and `missing` jobs are in no accuracy.
+    paper is `counts.invalid + counts.refused`, and `invalid_rate` their share of the finished jobs. `failed` and
+    `missing` jobs are in none of these.
     """
 
     accuracy: Estimate
     accuracy_answered: Estimate
+    invalid_rate: Estimate
     counts: OrderCounts
     failed: int
     missing: int
@@ -190,6 +192,16 @@ def _order_figures(jobs: pl.DataFrame, *, slot: int, independent: bool, names: t
             value=metrics.accuracy_answered(counts),
             n=counts.answered,
             interval=share_interval(hits, all_answered, independent=independent, seed=seed),
+        ),
+        invalid_rate=Estimate(
+            value=metrics.invalid_rate(counts),
+            n=counts.n,
+            interval=share_interval(
+                all_finished - all_answered,
+                all_finished,
+                independent=independent,
+                seed=seed_for(*names, f"invalid rate, slot {slot}"),
+            ),
         ),
         counts=counts,
         failed=tally["failed"],

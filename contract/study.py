@@ -83,9 +83,9 @@ class Dataset(Spec):
     `loader` names how the file is read: `items` (rows with id, question, choices, target; `columns` if the file calls
     them otherwise), `uncertainty` (one file for low, medium and high, chosen by `setting`), `squad_it` (SQuAD 1.1, its
     wrong answers from the file `wrong_answers` or made by `stand_ins`), `squad_it_2` (its authors' layout; `setting` as
-    above), `webgpt` (comparisons with unequal scores) or `winning_arguments` (the pair task). `prompt` is the name of
-    an instrument that comes with Bothways, or a .txt file beside the study file. `language` is that of the items that
-    name none. `${NAME}` in a path is filled from the environment.
+    above), `webgpt` (comparisons with unequal scores) or `winning_arguments` (the pair task, or `utterances.jsonl` of a
+    ConvoKit corpus). `prompt` is the name of an instrument that comes with Bothways, or a .txt file beside the study
+    file. `language` is that of the items that name none. `${NAME}` in a path is filled from the environment.
     """
 
     name: Name

@@ -8,6 +8,7 @@ from typing import Protocol
 from contract.errors import InputError
 from contract.items import Item
 from contract.study import Columns, Dataset
+from producer.datasets.convokit import UTTERANCES, convokit_items
 from producer.datasets.items import item_from_row, with_our_names
 from producer.datasets.layouts import read_rows
 from producer.datasets.rows import Row
@@ -52,6 +53,8 @@ def _sourced(dataset: Dataset, path: Path, wrong_answers: Path | None) -> Iterat
             yield from squad_items(dataset, path, wrong_answers)
         case "webgpt":
             yield from webgpt_items(dataset.name, path)
+        case "winning_arguments" if path.name == UTTERANCES:
+            yield from convokit_items(dataset.name, path)
         case "winning_arguments":
             yield from winning_arguments_items(dataset.name, path)
         case "items" | "squad_it_2" | "uncertainty":

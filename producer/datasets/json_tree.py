@@ -44,6 +44,18 @@ class Node:
         """What stands under `key`."""
         return replace(self, value=self._under(key), place=self._at(key))
 
+    def has(self, key: str) -> bool:
+        """Whether something stands under `key`."""
+        return isinstance(self.value, dict) and key in self.value
+
+    def value_of(self, key: str) -> object:
+        """What stands under `key`, whatever it is."""
+        return self._under(key)
+
+    def texts(self, key: str) -> list[str]:
+        """The texts of the list under `key`."""
+        return [entry.own_text() for entry in self.entries(key)]
+
     def number(self, key: str) -> float:
         """The number under `key`."""
         value = self._under(key)
@@ -59,6 +71,10 @@ class Node:
         """The text under `key`, None where it has nothing but white space."""
         value = self._under(key)
         return None if isinstance(value, str) and not value.strip() else self.text(key)
+
+    def own_text(self) -> str:
+        """The value itself, which must be text."""
+        return checked_text(self.value, lambda problem: self.refuse("", problem))
 
     def _at(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key

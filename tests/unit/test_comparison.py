@@ -108,7 +108,11 @@ def test_a_printed_figure_is_inside_the_interval_or_not_or_there_is_none() -> No
 
     assert found["accuracy, correct first"] is True
     assert found["accuracy, wrong first"] is False
-    assert found["invalid, correct first"] is None
+    assert found["invalid, correct first"] is True
+
+
+def test_without_an_interval_nothing_is_inside_or_outside() -> None:
+    assert {each.inside for each in compare(measured("AB", model="Printed"), [TEN], {})} == {None}
 
 
 def test_what_was_not_measured_is_absent_and_never_zero() -> None:

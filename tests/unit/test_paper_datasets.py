@@ -168,6 +168,64 @@ def test_a_pair_without_its_messages_is_named_by_line_and_field(
         load(tmp_path / "pairs.jsonlist", [line], loader="winning_arguments")
 
 
+def corpus(folder: Path, *utterances: dict[str, Any], **conversations: Any) -> list[Item]:  # noqa: ANN401
+    """The items of a ConvoKit corpus with one held-out post, `t3_a`, and one of the training part, `t3_b`."""
+    known = {"t3_a": {"op-title": "CMV: tea", "train": 0}, "t3_b": {"op-title": "CMV: coffee", "train": 1}}
+    (folder / "conversations.json").write_text(json.dumps(known | conversations), encoding="utf-8")
+    return load(folder / "utterances.jsonl", utterances, loader="winning_arguments")
+
+
+def utterance(text: str, success: int | None, *pairs: str, post: str = "t3_a", to: str | None = None) -> dict[str, Any]:
+    """An utterance as ConvoKit writes it; a reply to the post unless `to` says otherwise."""
+    meta = {"score": 3, "pair_ids": list(pairs), "success": success}
+    return {"id": text, "conversation_id": post, "speaker": "s", "reply-to": to or post, "text": text, "meta": meta}
+
+
+def test_a_corpus_of_convokit_gives_its_held_out_pairs(tmp_path: Path) -> None:
+    items = corpus(
+        tmp_path,
+        utterance("lost", 0, "p_1"),
+        utterance("deeper in the thread", 1, "p_1", to="won"),
+        utterance("won", 1, "p_1", "p_2"),
+        utterance("lost too", 0, "p_2"),
+        utterance("nobody's", None),
+        utterance("trained on", 1, "p_9", post="t3_b"),
+    )
+
+    assert [(item.source_id, item.choices) for item in items] == [
+        ("p_1", ("won", "lost")),
+        ("p_2", ("won", "lost too")),
+    ]
+    assert {(item.question, item.cluster, item.target) for item in items} == {("CMV: tea", "t3_a", 0)}
+
+
+def test_older_and_newer_corpora_of_convokit_name_things_otherwise(tmp_path: Path) -> None:
+    rows = [utterance("won", 1, "p_1", post="t3_c"), utterance("lost", 0, "p_1", post="t3_c")]
+    older = [
+        {"root": row["conversation_id"], "reply_to": row["reply-to"], "text": row["text"], "meta": row["meta"]}
+        for row in rows
+    ]
+
+    for written in (rows, older):
+        (item,) = corpus(tmp_path, *written, t3_c={"meta": {"op-title": "CMV: water", "train": 0}, "vectors": []})
+        assert (item.choices, item.question) == (("won", "lost"), "CMV: water")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([utterance("won", 1, "p_1")], "pair p_1 has no message that was not persuasive that replies to its post t3_a"),
+        ([utterance("lost", 0, "p_1")], "pair p_1 has no persuasive message that replies to its post t3_a"),
+        ([{"conversation_id": "t3_a", "reply-to": "t3_a"}], "row 1: meta: is missing"),
+    ],
+)
+def test_a_corpus_that_is_not_whole_is_named_by_what_it_lacks(
+    tmp_path: Path, rows: list[dict[str, Any]], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        corpus(tmp_path, *rows)
+
+
 @pytest.mark.parametrize("ending", [".bz2", ".gz"])
 def test_a_packed_file_that_is_not_whole_says_so(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"pairs.jsonlist{ending}"
