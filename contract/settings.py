@@ -26,6 +26,10 @@ def _beginning_with(*schemes: str) -> Callable[[SecretStr], SecretStr]:
     def check(address: SecretStr) -> SecretStr:
         if not address.get_secret_value().startswith(schemes):
             raise ValueError(f"must begin with {' or '.join(schemes)}")
+        try:
+            _ = urlsplit(address.get_secret_value()).port
+        except ValueError:
+            raise ValueError("its port must be a number, and a password in it escaped") from None
         return address
 
     return check
@@ -60,7 +64,8 @@ class Settings(BaseSettings):
     trials of just that.
     """
 
-    model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", extra="ignore", frozen=True)
+    # A variable that is empty is one that was not set: compose files cannot leave one out.
+    model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", env_ignore_empty=True, extra="ignore", frozen=True)
 
     database_url: Annotated[SecretStr, AfterValidator(_beginning_with("postgresql://", "postgresql+psycopg://"))]
     broker_url: Annotated[SecretStr, AfterValidator(_beginning_with("redis://", "rediss://"))]

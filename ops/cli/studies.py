@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,9 @@ from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
 from ops.progress import Progress, read_progress, read_study_spec, study_names
 from ops.readings import readings_in_use
+
+WORKERS_SEE_WITHIN_S = 4.0
+PROBE = ".bothways-writes-here"
 
 
 def init(
@@ -69,7 +73,7 @@ def run(
         except KeyboardInterrupt:
             err.print(_no_longer_watching(connected, loaded.study.study))
             raise typer.Exit(Exit.INTERRUPTED) from None
-    for reason in stuck_reasons(read_progress(connected.engine, loaded.study.study)):
+    for reason in _still_stuck(connected, loaded.study.study):
         err.print(visible(f"nothing moves yet: {reason}{_advice(reason)}"))
 
 
@@ -149,6 +153,12 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
         from analysis.load import load_results
         from analysis.report import write_report
 
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        (out_dir / PROBE).touch()
+        (out_dir / PROBE).unlink()
+    except OSError as error:
+        raise UsageError(f"{out_dir} cannot be written to: {error.strerror}; name another folder with --out") from None
     progress = read_progress(connected.engine, study)
     results = load_results(connected.database_url, study)
     origin = {
@@ -167,6 +177,16 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     else:
         out.print(files.text)
     err.print(f"report: {len(files.paths)} files in {out_dir}; open {out_dir / 'index.html'}")
+
+
+def _still_stuck(connected: Connected, study: str) -> list[str]:
+    """Why nothing moves once workers had time to see what is new: they look every second."""
+    end = time.monotonic() + WORKERS_SEE_WITHIN_S
+    while reasons := stuck_reasons(read_progress(connected.engine, study)):
+        if time.monotonic() > end:
+            return reasons
+        time.sleep(0.5)
+    return []
 
 
 def _advice(reason: str) -> str:

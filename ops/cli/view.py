@@ -219,7 +219,9 @@ def _speed(progress: Progress, pace: Pace) -> str:
     held = progress.next_lease_ends_s
     parts = [f"{progress.count(state):,} {what}" for state, what in _UNDER_WAY.items() if progress.count(state)]
     wait = f"; {', '.join(parts)}, back in {max(0.0, held):.0f} s at the latest" if held is not None else ""
-    return f"nothing finished lately, {workers}{wait}"
+    # A single look cannot tell whether anything moves.
+    lately = "nothing finished lately, " if len(pace.seen) > 1 else ""
+    return f"{lately}{workers}{wait}"
 
 
 def print_duration(seconds: float) -> str:

@@ -409,3 +409,14 @@ def test_a_stack_that_was_killed_is_told_apart_from_a_database_that_is_away(tmp_
     line = the_line(run_command(environment | {"BOTHWAYS_STATE": str(state)}, "status"), code=3)
 
     assert line == f"bothways: the stack on {state} ended without a word: start `bothways up` again, nothing is lost"
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_measured(
+    bothways: Bothways, engine: Engine, tmp_path: Path
+) -> None:
+    plan(engine, tmp_path / "study")
+    (tmp_path / "file").touch()
+
+    line = the_line(bothways("report", "trial", "--out", tmp_path / "file" / "report"), code=2)
+
+    assert "cannot be written to: Not a directory; name another folder with --out" in line

@@ -1,6 +1,7 @@
 """A paper's table beside what a study measured, as people ask for it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -39,7 +40,8 @@ def test_the_paper_s_figures_stand_beside_those_of_the_same_names(asked: Stage) 
     assert {(cell["dataset"], cell["model"]) for cell in ours} == {("winning-arguments", "Gemma-3-12B-Q")}
     assert [cell["n"] for cell in ours] == [10] * 5
 
-    shown = asked.start(*COMPARE, "--as", "newer=Gemini-2")
+    wide = replace(asked, environment=asked.environment | {"COLUMNS": "120"})
+    shown = wide.start(*COMPARE, "--as", "newer=Gemini-2")
     assert shown.end() == 0
     text = shown.out.read_text(encoding="utf-8")
     assert "Gemini-2 (newer)" in text

@@ -77,12 +77,20 @@ def test_what_runs_all_the_time_is_started_again_has_a_health_check_and_logs_tha
 def test_a_program_has_longer_to_stop_than_it_takes(file: Path) -> None:
     for each in ours(file).values():
         command = each.get("command", [])
-        grace_s = float(command[command.index("--grace") + 1]) if "--grace" in command else 10.0
-        assert float(each["stop_grace_period"].removesuffix("s")) > grace_s
+        written = command[command.index("--grace") + 1] if "--grace" in command else "${BOTHWAYS_GRACE:-10}"
+        grace_s = float(re.fullmatch(r"\$\{BOTHWAYS_GRACE:-(\d+)\}", written)[1])  # type: ignore[index]
+        number, unit = re.fullmatch(r"(\d+)([sm])", each["stop_grace_period"]).groups()  # type: ignore[union-attr]
+        assert float(number) * {"s": 1, "m": 60}[unit] > grace_s
 
 
 def test_programs_stop_before_the_servers_that_they_store_in() -> None:
-    assert all({"postgres", "valkey"} <= set(each["depends_on"]) for each in ours(SERVER).values())
+    lasting = {name: each for name, each in ours(SERVER).items() if name != "bothways"}
+
+    assert all({"postgres", "valkey"} <= set(each["depends_on"]) for each in lasting.values())
+
+
+def test_a_command_starts_nothing_by_itself() -> None:
+    assert "depends_on" not in services(SERVER)["bothways"]
 
 
 @pytest.mark.parametrize(("file", "worker"), [(SERVER, "worker-gpu"), (GPU_HOST, "worker")])

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 from sqlalchemy.engine import make_url
 
-from contract.errors import UnusableStackError
+from contract.errors import StackError, UnusableStackError
 from contract.settings import load_settings, pools_file
 
 
@@ -31,6 +31,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("BOTHWAYS_LEASE_MARGIN_S", "soon", "BOTHWAYS_LEASE_MARGIN_S: Input should be a valid number"),
         ("BOTHWAYS_LEASE_MARGIN_S", "0", "BOTHWAYS_LEASE_MARGIN_S: Input should be greater than or equal to 1"),
+        ("BOTHWAYS_BROKER_URL", "redis://:secret@host:6379:6380/0", "BOTHWAYS_BROKER_URL: its port must be a number"),
         ("BOTHWAYS_BROKER_URL", "amqp://:secret@host", "BOTHWAYS_BROKER_URL: must begin with redis:// or rediss://"),
     ],
 )
@@ -96,11 +97,22 @@ def test_the_password_reaches_both_servers_as_it_is(monkeypatch: pytest.MonkeyPa
     assert (database.password, database.query) == (hostile, {"sslmode": "verify-full"})
 
 
-def test_an_empty_password_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_empty_was_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOTHWAYS_PASSWORD", "")
+    monkeypatch.setenv("BOTHWAYS_MACHINE", "")
     monkeypatch.setenv("BOTHWAYS_BROKER_URL", "redis://control:6379/0")
 
-    assert load_settings().broker_url.get_secret_value() == "redis://control:6379/0"
+    settings = load_settings()
+
+    assert settings.broker_url.get_secret_value() == "redis://control:6379/0"
+    assert settings.machine is None
+
+
+def test_an_address_that_is_empty_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOTHWAYS_BROKER_URL", "")
+
+    with pytest.raises(StackError, match="or set BOTHWAYS_BROKER_URL"):
+        load_settings()
 
 
 def test_the_pools_file_is_the_one_that_is_named_else_the_one_that_is_here(

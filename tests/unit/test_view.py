@@ -74,8 +74,8 @@ def test_without_a_terminal_there_are_plain_lines(capsys: pytest.CaptureFixture[
     told = capsys.readouterr()
     assert isinstance(shows, PlainView)
     assert (told.out + told.err).splitlines() == [
-        "trial: 20 of 300 jobs (20 answered, 0 invalid, 0 refused, 0 failed); nothing finished lately, workers seen: 2",
-        "other: 5 of 300 jobs (5 answered, 0 invalid, 0 refused, 0 failed); nothing finished lately, workers seen: 2",
+        "trial: 20 of 300 jobs (20 answered, 0 invalid, 0 refused, 0 failed); workers seen: 2",
+        "other: 5 of 300 jobs (5 answered, 0 invalid, 0 refused, 0 failed); workers seen: 2",
     ]
 
 
