@@ -60,7 +60,7 @@ def test_a_service_that_waits_leaves_when_it_is_told_to(stage: Stage, number: si
     assert "Traceback" not in running.said
 
 
-@pytest.mark.parametrize("service", [*SERVICES, "monitor"])
+@pytest.mark.parametrize("service", ["worker", "monitor"])
 def test_a_password_that_the_broker_refuses_is_not_waited_on(stage: Stage, service: str) -> None:
     address = stage.environment["BOTHWAYS_BROKER_URL"]
     place = address.rpartition("@")[2]
@@ -97,7 +97,7 @@ def test_a_setting_that_cannot_be_used_is_not_waited_on(stage: Stage) -> None:
     assert running.said.startswith("bothways: BOTHWAYS_MACHINE: ")
 
 
-@pytest.mark.parametrize("command", [("status",), ("run", "studies/simulated.yaml"), ("cancel", "trial")])
+@pytest.mark.parametrize("command", [("run", "studies/simulated.yaml"), ("cancel", "trial")])
 def test_a_command_of_another_version_touches_nothing(stage: Stage, command: tuple[str, ...]) -> None:
     stage.rows(THOSE_OF_A_LATER_VERSION)
 

@@ -17,7 +17,7 @@ import pytest
 from analysis.pairing import RESULT_SCHEMA, View
 from analysis.tables import Estimate, Row, build
 
-STUDIES = int(os.environ.get("BOTHWAYS_COVERAGE_STUDIES", "120"))
+STUDIES = int(os.environ.get("BOTHWAYS_COVERAGE_STUDIES", "80"))
 BOUNDS = (0.92, 0.98) if STUDIES >= 1000 else (0.95 - 4 * math.sqrt(0.95 * 0.05 / STUDIES), 1.0)
 CLUSTERS = 60
 LARGEST = 8
