@@ -180,28 +180,17 @@ def _order_figures(jobs: pl.DataFrame, *, slot: int, independent: bool, names: t
     finished, answered = pl.col("outcome").is_in(FINISHED), pl.col("outcome") == "answered"
     correct = answered & (pl.col("slot") == slot)
     hits, all_finished, all_answered = _sums(asked, correct, finished, answered)
-    seed = seed_for(*names, f"accuracy, slot {slot}")
+
+    def share(value: float | None, n: int, parts: tuple[Sums, Sums], figure: str) -> Estimate:
+        seed = seed_for(*names, f"{figure}, slot {slot}")
+        return Estimate(value=value, n=n, interval=share_interval(*parts, independent=independent, seed=seed))
+
     counts = OrderCounts(correct=int(hits.sum()), **{outcome: tally[outcome] for outcome in FINISHED})
     return OrderFigures(
-        accuracy=Estimate(
-            value=metrics.accuracy(counts),
-            n=counts.n,
-            interval=share_interval(hits, all_finished, independent=independent, seed=seed),
-        ),
-        accuracy_answered=Estimate(
-            value=metrics.accuracy_answered(counts),
-            n=counts.answered,
-            interval=share_interval(hits, all_answered, independent=independent, seed=seed),
-        ),
-        invalid_rate=Estimate(
-            value=metrics.invalid_rate(counts),
-            n=counts.n,
-            interval=share_interval(
-                all_finished - all_answered,
-                all_finished,
-                independent=independent,
-                seed=seed_for(*names, f"invalid rate, slot {slot}"),
-            ),
+        accuracy=share(metrics.accuracy(counts), counts.n, (hits, all_finished), "accuracy"),
+        accuracy_answered=share(metrics.accuracy_answered(counts), counts.answered, (hits, all_answered), "accuracy"),
+        invalid_rate=share(
+            metrics.invalid_rate(counts), counts.n, (all_finished - all_answered, all_finished), "invalid rate"
         ),
         counts=counts,
         failed=tally["failed"],

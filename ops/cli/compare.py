@@ -89,7 +89,7 @@ def _table(compared: list["Compared"]) -> Table:
     for each in (one for one in compared if one.measured_as is not None):
         cell = (each.dataset, each.model)
         opens = cell != last
-        model = each.model + (f" ({each.measured_as})" if each.measured_as not in (None, each.model) else "")
+        model = each.model + (f" ({each.measured_as})" if each.measured_as != each.model else "")
         names = (each.dataset, visible(model)) if opens else ("", "")
         table.add_row(*map(Text, (*names, each.figure, f"{each.printed:.3f}", *_measured(each))))
         last = cell
@@ -97,11 +97,11 @@ def _table(compared: list["Compared"]) -> Table:
 
 
 def _measured(each: "Compared") -> tuple[str, str, str]:
-    if each.measured is None:
+    if each.measured is None or each.difference is None:
         return DASH, DASH, DASH
     interval = "" if each.low is None or each.high is None else f" [{each.low:.3f}, {each.high:.3f}]"
     mark = " *" if each.inside is False else ""
-    difference = round(each.measured - each.printed, 3) + 0.0  # no minus before a nought
+    difference = round(each.difference, 3) + 0.0  # no minus before a nought
     return f"{each.measured:.3f}{interval}", f"{difference:+.3f}{mark}", f"{each.n:,}"
 
 
