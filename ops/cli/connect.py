@@ -76,7 +76,11 @@ def connect(settings: Settings | None = None, *, tables: bool = True) -> Connect
         problem = f"the stack on {state_folder()} ended without a word: start `bothways up` again, nothing is lost"
         raise StackError(problem) from None
     if tables:
-        check_tables(engine)
+        try:
+            check_tables(engine)
+        except StackError:
+            engine.dispose()  # who waits for the tables looks again and again
+            raise
     return Connected(settings=settings, engine=engine)
 
 
