@@ -15,6 +15,10 @@ class InvalidReason(StrEnum):
     OTHER_LETTER = "other_letter"  # a letter that was not offered
     OFF_SCALE = "off_scale"  # a number that is not on the scale
     UNREADABLE = "unreadable"
+    NOT_BARE = "not_bare"  # more than the text that was asked for: a label, several lines
+    EQUALS_RIGHT = "equals_right"  # a wrong answer that is right
+    EQUALS_EARLIER = "equals_earlier"  # the text that the prompt showed and asked to differ from
+    IN_CONTEXT = "in_context"  # taken from the paragraph though it should have nothing to do with it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +42,14 @@ class NumberReading:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A completion once read: a choice by its index, or the reason why it is invalid."""
+    """A completion once read: a choice by its index or a text, or the reason why it is invalid."""
 
     choice: int | None
     tier: str
     reason: InvalidReason | None = None
+    text: str | None = None
 
     @property
     def valid(self) -> bool:
-        """Whether a choice was read."""
-        return self.choice is not None
+        """Whether an answer was read."""
+        return self.choice is not None or self.text is not None

@@ -7,14 +7,14 @@ from contract.formats import Variant
 from contract.items import canonical_digest
 from contract.models import Model, OllamaModel, OpenAIModel, parse_model, whole_tag
 from contract.prompts import PromptSet
-from contract.study import Bundles, ClosedFormat, Retry, Sampling
-
-ANSWER_STAGE = "answer"
+from contract.study import Bundles, ClosedFormat, Form, Retry, Sampling, Step
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
     """Dataset x model x format x variant x stage, with its sampling and prompt.
+
+    `of` is the digest of the condition whose answers this one is shown, None where it needs none.
 
     `spec` is exactly what the digest covers. Retry and reading rules, bundles, addresses and time-outs are not in it:
     changing them keeps the answers that are there.
@@ -22,23 +22,33 @@ class Condition:
 
     dataset: str
     model: Model
-    format: ClosedFormat
+    format: Form
     variant: Variant
     prompt: PromptSet
-    stage: str = ANSWER_STAGE
+    of: str | None = None
+
+    @property
+    def stage(self) -> str:
+        """What its answers are for: answer, generate."""
+        return self.format.stage
 
     @property
     def spec(self) -> dict[str, Any]:
         """What makes this condition this condition, as JSON."""
-        return {
+        spec: dict[str, Any] = {
             "dataset": self.dataset,
             "model": _model_identity(self.model),
             "format": self.format.format,
-            "variant": {"order": list(self.variant.order)},
+            "variant": self.variant.spec,
             "stage": self.stage,
             "sampling": _sampling_identity(self.format.sampling),
             "prompt": {"name": self.prompt.name, "digest": self.prompt.digest},
-        } | ({"constrain": True} if self.format.constrain else {})
+        }
+        if self.format.constrain:
+            spec["constrain"] = True
+        if self.of is not None:
+            spec["of"] = self.of
+        return spec
 
     @property
     def digest(self) -> str:
@@ -56,7 +66,7 @@ class Rules:
     """What a worker needs beside the condition's spec, taken from the newest revision of the study."""
 
     model: Model
-    format: ClosedFormat
+    format: Form
     prompt: PromptSet
     retry: Retry
     bundles: Bundles
@@ -77,7 +87,7 @@ class Rules:
         """The inverse of `stored`."""
         return cls(
             model=parse_model(stored["model"]),
-            format=ClosedFormat.model_validate(stored["format"]),
+            format=(Step if "step" in stored["format"] else ClosedFormat).model_validate(stored["format"]),
             prompt=PromptSet(name=stored["prompt"]["name"], bodies=stored["prompt"]["bodies"]),
             retry=Retry.model_validate(stored["retry"]),
             bundles=Bundles.model_validate(stored["bundles"]),

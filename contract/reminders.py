@@ -12,7 +12,7 @@ _SENTENCES = {
 
 
 def reminder(rules: Retry, language: str | None, choices: int) -> str:
-    """The sentence for an item of `language` with so many choices.
+    """The sentence for an item of `language` with so many choices; 0 where it is to be answered with any text.
 
     ValueError where the study gives none and we have none in that language; an item without language is taken for
     English. A sentence of the study's own may place {letters} and nothing else in braces.
@@ -23,5 +23,7 @@ def reminder(rules: Retry, language: str | None, choices: int) -> str:
         raise ValueError(
             f"no reminder in the language {known!r}; give the sentence in retry.reminder, with {{letters}}"
         )
+    if not choices:
+        return fill(sentence)
     *first, last = letters_for(choices)
     return fill(sentence, letters=f"{', '.join(first)} {_OR.get(known, '/')} {last}")

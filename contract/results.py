@@ -11,7 +11,7 @@ LOSSES_ALONE = 2
 def first_attempt(job: str) -> str:
     """The earliest attempt with a completion or a block; a transport fault never counts."""
     return f"""
-        SELECT id, outcome, answer FROM attempt WHERE attempt.job = {job} AND outcome <> 'no_completion'
+        SELECT id, outcome, answer, text FROM attempt WHERE attempt.job = {job} AND outcome <> 'no_completion'
         ORDER BY attempt.claim, started_at LIMIT 1
     """  # noqa: S608
 
@@ -19,12 +19,12 @@ def first_attempt(job: str) -> str:
 def counted_attempt(job: str, *, also: str | None = None) -> str:
     """The earliest attempt that was read, else the last completion; none where no completion was to be had.
 
-    `also` selects one more attempt (id, outcome, answer, claim, started_at) that is just being inserted.
+    `also` selects one more attempt (id, outcome, answer, text, claim, started_at) that is just being inserted.
     """
-    found = f"SELECT id, outcome, answer, claim, started_at FROM attempt WHERE attempt.job = {job}"  # noqa: S608
+    found = f"SELECT id, outcome, answer, text, claim, started_at FROM attempt WHERE attempt.job = {job}"  # noqa: S608
     among = f"{found} UNION ALL {also}" if also else found
     return f"""
-        SELECT id, outcome, answer FROM ({among}) AS attempt WHERE outcome <> 'no_completion'
+        SELECT id, outcome, answer, text FROM ({among}) AS attempt WHERE outcome <> 'no_completion'
         ORDER BY outcome = 'answered' DESC, CASE WHEN outcome = 'answered' THEN attempt.claim END,
                  CASE WHEN outcome = 'answered' THEN started_at END, attempt.claim DESC, started_at DESC LIMIT 1
     """  # noqa: S608 - only column names of our own statements come here
@@ -37,7 +37,7 @@ def children_follow(ended: str) -> str:
     the parent ends them as failed.
     """
     return f"""
-        UPDATE job SET losses = 0, lease_until = NULL, calling = false, not_before = NULL, answer = NULL,
+        UPDATE job SET losses = 0, lease_until = NULL, calling = false, not_before = NULL, answer = NULL, text = NULL,
             counted_attempt = NULL,
             round = job.round + (ended.state = 'answered' AND job.finished_at IS NOT NULL)::int,
             state = CASE WHEN ended.state = 'answered' THEN 'pending' ELSE 'failed' END,

@@ -20,6 +20,9 @@ class Spec(BaseModel):
 Listed = Field(strict=False, min_length=1)
 """For tuple fields: a YAML list fills them, an empty one does not."""
 
+MaybeEmpty = Field(strict=False)
+"""For tuple fields that a YAML list fills, or that are left out."""
+
 
 def refuse_entry(problem: str) -> PydanticCustomError:
     """The error of a validator that finds an entry wrong as a whole: `problem` alone is printed, not the entry."""

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from contract.models import Model
 from contract.reading import STRICT, known_reading
-from contract.spec import Listed, Name, Spec
+from contract.spec import Listed, MaybeEmpty, Name, Spec
 
 MAX_BUDGET_S = 600
 
@@ -39,6 +39,57 @@ class ClosedFormat(Spec):
     reading: Annotated[str, BeforeValidator(known_reading)] = STRICT
     constrain: bool = False
     sampling: Sampling = Sampling()
+
+    @property
+    def stage(self) -> str:
+        """A format asks what is measured."""
+        return "answer"
+
+
+Check = Literal["bare", "not_right", "not_earlier", "not_in_context"]
+
+
+class Step(Spec):
+    """One prompt of a recipe: it makes one text for each item.
+
+    `after` names the step whose text this one is shown, as {earlier}. `checks` says what is looked at, beside that
+    there is a text at all: `bare` (one line, no label like "Answer:" before it, no refusal in words), `not_right`
+    (equal to none of the right answers), `not_earlier` (not equal to the text that it was shown), `not_in_context` (the
+    paragraph does not contain it). What a check finds is invalid and is asked for again as the retry rules say.
+    """
+
+    step: Name
+    prompt: Annotated[str, Field(min_length=1)]
+    after: Name | None = None
+    checks: Annotated[tuple[Check, ...], MaybeEmpty] = ()
+    sampling: Sampling = Sampling(max_tokens=64)
+
+    @property
+    def format(self) -> str:
+        """A step takes any text."""
+        return "open"
+
+    @property
+    def stage(self) -> str:
+        """A step makes data."""
+        return "generate"
+
+    @property
+    def constrain(self) -> bool:
+        """No server can be told which texts to allow."""
+        return False
+
+
+Form = ClosedFormat | Step
+"""How a condition asks: in a format, or by a step of a recipe."""
+
+
+class Output(Spec):
+    """A file that a recipe writes: a row for each item, with the texts of one or two steps as its wrong answers."""
+
+    file: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}\.jsonl$")]
+    wrong_answer: Name
+    second_wrong_answer: Name | None = None
 
 
 class Expect(Spec):
@@ -85,13 +136,14 @@ class Dataset(Spec):
     wrong answers from the file `wrong_answers` or made by `stand_ins`), `squad_it_2` (its authors' layout; `setting` as
     above), `webgpt` (comparisons with unequal scores) or `winning_arguments` (the pair task, or `utterances.jsonl` of a
     ConvoKit corpus). `prompt` is the name of an instrument that comes with Bothways, or a .txt file beside the study
-    file. `language` is that of the items that name none. `${NAME}` in a path is filled from the environment.
+    file; where a study has steps, they name the prompts. `language` is that of the items that name none. `${NAME}` in
+    a path is filled from the environment.
     """
 
     name: Name
     loader: Literal["items", "uncertainty", "squad_it", "squad_it_2", "webgpt", "winning_arguments"]
     path: Annotated[str, Field(min_length=1)]
-    prompt: Annotated[str, Field(min_length=1)]
+    prompt: Annotated[str, Field(min_length=1)] | None = None
     setting: Literal["low", "medium", "high"] | None = None
     columns: Columns | None = None
     wrong_answers: Annotated[str, Field(min_length=1)] | None = None
@@ -123,18 +175,28 @@ class Bundles(Spec):
 
 
 class Study(Spec):
-    """One study file. `weight` is its share of a queue beside other studies: 2 gets twice what 1 gets."""
+    """One study file. `weight` is its share of a queue beside other studies: 2 gets twice what 1 gets.
+
+    A study either asks in `formats`, or it is a recipe: its `steps` make texts, and `writes` names the files of them.
+    """
 
     study: Name
     description: str = ""
     datasets: Annotated[tuple[Dataset, ...], Listed]
     models: Annotated[tuple[Model, ...], Listed]
-    formats: Annotated[tuple[ClosedFormat, ...], Listed]
+    formats: Annotated[tuple[ClosedFormat, ...], MaybeEmpty] = ()
+    steps: Annotated[tuple[Step, ...], MaybeEmpty] = ()
+    writes: Annotated[tuple[Output, ...], MaybeEmpty] = ()
     repeats: Annotated[int, Field(ge=1, le=10_000)] = 1
     limit: Annotated[int, Field(ge=1)] | None = None
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     retry: Retry = Retry()
     bundles: Bundles = Bundles()
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """How it asks: its formats, or the steps of a recipe."""
+        return self.formats or self.steps
 
     @property
     def title_note(self) -> str | None:

@@ -161,7 +161,10 @@ class DeploymentRow(SQLModel, table=True):
 
 
 class AttemptRow(SQLModel, table=True):
-    """One provider call, whatever came of it. The id is made by the worker before the call; rows only ever grow."""
+    """One provider call, whatever came of it. The id is made by the worker before the call; rows only ever grow.
+
+    `answer` or `text` is what was read in the completion.
+    """
 
     __tablename__ = "attempt"
     __table_args__ = (
@@ -180,6 +183,7 @@ class AttemptRow(SQLModel, table=True):
     seed: int | None = big_column(default=None)
     completion: str | None = text_column(default=None)
     completion_length: int | None = big_column(default=None)
+    text: str | None = text_column(default=None)
     thinking: str | None = text_column(default=None)
     finish_reason: str | None = text_column(default=None)
     tokens_in: int | None = Field(default=None, sa_type=Integer)

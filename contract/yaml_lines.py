@@ -21,7 +21,7 @@ class YamlDocument:
 
     def __init__(self, path: Path, text: str, *, wanted: str = STUDY_FILE) -> None:
         self._path = path
-        self._lines: dict[FieldPath, int] = {}
+        self._lines: dict[FieldPath, int | None] = {}
         self._inside: list[yaml.Node] = []
         try:
             loader = yaml.SafeLoader(text)
@@ -43,6 +43,11 @@ class YamlDocument:
         while field and field not in self._lines:
             field = field[:-1]
         return self._lines.get(field)
+
+    def put(self, field: str, value: object) -> None:
+        """Set a field at the top to what the file does not say; it stands on no line."""
+        self.values[field] = value
+        self._lines = {place: line for place, line in self._lines.items() if place[:1] != (field,)} | {(field,): None}
 
     def _plain(self, loader: yaml.SafeLoader, node: yaml.Node, place: FieldPath) -> Any:  # noqa: ANN401 - any YAML value
         self._lines.setdefault(place, node.start_mark.line + 1)

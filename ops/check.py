@@ -16,7 +16,7 @@ from contract.pools import Pool
 from ops.presence import why_nobody_dispatches
 from ops.schema import pending_migrations
 from producer.forecast import volumes
-from producer.study_file import LoadedStudy
+from producer.loaded_study import LoadedStudy
 
 CLOCKS_MAY_DIFFER_S = 2.0
 BYTES_A_JOB = 4_000

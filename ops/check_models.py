@@ -12,8 +12,8 @@ from contract.pools import Pool
 from contract.settings import Settings
 from ops.check import Line, State, ok
 from ops.waiting import hosts_at_work
+from producer.loaded_study import LoadedStudy
 from producer.plan import plan_conditions
-from producer.study_file import LoadedStudy
 from worker.checkup import Checked, Checkup
 
 SHOWN = 12

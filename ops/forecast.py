@@ -13,7 +13,7 @@ from contract.models import Model, OllamaModel, pools_of, whole_tag
 from contract.pools import Pool, day_start, next_boundaries
 from ops.pools import calls_since
 from producer.forecast import DAY_S, Capacity, Duration, Load, Volume, cost, together, volumes
-from producer.study_file import LoadedStudy
+from producer.loaded_study import LoadedStudy
 from producer.window import WORKER_SEEN_S
 
 LATEST_CALLS = 2_000

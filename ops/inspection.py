@@ -8,21 +8,23 @@ from sqlalchemy import Engine, text
 
 from contract.database import postgres_errors
 from contract.errors import UsageError
+from contract.formats import Variant
 from producer.studies import find_study
 
 _JOBS = text("""
     SELECT job.id, condition.model, condition.dataset, condition.variant, condition.spec, job.repeat, job.state,
-           job.planned, job.round, job.answer, job.counted_attempt, item.source_id, job.cluster, item.payload
+           job.planned, job.round, job.answer, job.text, job.counted_attempt, item.source_id, job.cluster, item.payload
     FROM job JOIN study ON study.id = job.study JOIN condition ON condition.id = job.condition
     JOIN item ON item.id = job.item
     WHERE study.name = :study AND item.source_id = :item
       AND (CAST(:model AS text) IS NULL OR condition.model = :model)
-    ORDER BY condition.dataset, condition.model, item.id, job.repeat, condition.variant, job.id
+    ORDER BY condition.dataset, condition.model, item.id, job.repeat, condition.id, job.id
 """)
 _ATTEMPTS = text("""
     SELECT attempt.job, attempt.id, attempt.round, attempt.started_at, attempt.latency_ms, attempt.seed,
            attempt.outcome, attempt.completion, attempt.completion_length, attempt.thinking, attempt.finish_reason,
-           attempt.tokens_in, attempt.tokens_out, attempt.tokens_cached, attempt.answer, attempt.tier, attempt.reason,
+           attempt.tokens_in, attempt.tokens_out, attempt.tokens_cached, attempt.answer, attempt.text, attempt.tier,
+           attempt.reason,
            attempt.reading, attempt.reading_version, attempt.error_kind, attempt.error_message, attempt.worker,
            attempt.pool, attempt.logprobs, prompt.text AS prompt, deployment.model AS answered_by, deployment.endpoint,
            deployment.server_version, deployment.digest, deployment.quantisation
@@ -59,6 +61,7 @@ class AttemptSeen:
     tokens_out: int | None
     tokens_cached: int | None
     answer: int | None
+    text: str | None
     tier: str | None
     reason: str | None
     reading: str | None
@@ -77,7 +80,7 @@ class AttemptSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class JobSeen:
-    """One job of the item: its order (choice indexes as shown), its result, its attempts."""
+    """One job of the item: its order (choice indexes as shown, none where a text is made), its result, its attempts."""
 
     id: int
     model: str
@@ -89,6 +92,7 @@ class JobSeen:
     planned: bool
     round: int
     answer: int | None
+    text: str | None
     counted_attempt: str | None
     source_id: str
     cluster: str
@@ -115,8 +119,8 @@ def read_item(engine: Engine, study: str, item: str, *, model: str | None = None
     return [
         JobSeen(
             **{name: row[name] for name in ("id", "model", "dataset", "variant", "repeat", "state", "planned")},
-            **{name: row[name] for name in ("round", "answer", "source_id", "cluster")},
-            order=tuple(row["spec"]["variant"]["order"]),
+            **{name: row[name] for name in ("round", "answer", "text", "source_id", "cluster")},
+            order=Variant.from_spec(row["spec"]["variant"]).order,
             counted_attempt=None if row["counted_attempt"] is None else str(row["counted_attempt"]),
             item=row["payload"],
             attempts=tuple(attempts.get(row["id"], ())),

@@ -18,11 +18,11 @@ from contract.completion import Completion
 from contract.conditions import Rules
 from contract.database import postgres_errors
 from contract.errors import ErrorKind
-from contract.formats import Variant, closed
+from contract.formats import Variant, asking
 from contract.items import Item
-from contract.reading import READINGS, Reading
 from contract.results import counted_attempt
 from contract.storable import storable
+from contract.study import ClosedFormat, Form
 from producer.studies import find_study
 
 BATCH = 100
@@ -31,31 +31,36 @@ EXCERPT = 80
 
 _CONDITIONS = text("SELECT id, model, dataset, variant, spec, rules FROM condition WHERE study = :study ORDER BY id")
 _JOBS = text("SELECT id FROM job WHERE study = :study ORDER BY condition, position")
-_ATTEMPTS = text("""
+_EARLIER = counted_attempt("job.parent")
+_ATTEMPTS = text(f"""
     SELECT attempt.id, attempt.job, attempt.completion, attempt.completion_length, attempt.finish_reason,
-           attempt.outcome, attempt.answer, attempt.tier, attempt.reason, attempt.reading, attempt.reading_version,
-           item.dataset, item.source_id, item.payload, job.cluster, job.condition
+           attempt.outcome, attempt.answer, attempt.text, attempt.tier, attempt.reason, attempt.reading,
+           attempt.reading_version,
+           item.dataset, item.source_id, item.payload, job.cluster, job.condition, earlier.text AS earlier
     FROM job JOIN attempt ON attempt.job = job.id JOIN item ON item.id = job.item
+    LEFT JOIN LATERAL ({_EARLIER}) AS earlier ON true
     WHERE job.id = ANY(:jobs) AND attempt.outcome IN ('answered', 'invalid') AND attempt.completion IS NOT NULL
     ORDER BY job.condition, job.position, attempt.claim, attempt.started_at
-""")
+""")  # noqa: S608 - only a constant
 _WRITE = text("""
-    UPDATE attempt SET outcome = anew.outcome, answer = anew.answer, tier = anew.tier, reason = anew.reason,
-        reading = anew.reading, reading_version = anew.reading_version,
+    UPDATE attempt SET outcome = anew.outcome, answer = anew.answer, text = anew.text, tier = anew.tier,
+        reason = anew.reason, reading = anew.reading, reading_version = anew.reading_version,
         error_kind = CASE WHEN anew.fault IS NOT NULL THEN 'bug' WHEN error_kind <> 'bug' THEN error_kind END,
         error_message = CASE WHEN anew.fault IS NOT NULL THEN anew.fault WHEN error_kind <> 'bug' THEN error_message END
     FROM json_to_recordset(CAST(:anew AS json)) AS anew (
-        id uuid, outcome text, answer int, tier text, reason text, reading text, reading_version int, fault text)
+        id uuid, outcome text, answer int, text text, tier text, reason text, reading text, reading_version int,
+        fault text)
     WHERE attempt.id = anew.id
 """)
 _LOCK = text("SELECT FROM job WHERE id = ANY(:jobs) ORDER BY id FOR NO KEY UPDATE")
 # For all jobs of the batch: what a worker stored meanwhile may have been derived from what was there before. Children
 # of these jobs are left as they are: to ask them again is not for who only reads.
 _DERIVE = text(f"""
-    UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
+    UPDATE job SET state = counted.outcome, answer = counted.answer, text = counted.text, counted_attempt = counted.id
     FROM unnest(CAST(:jobs AS bigint[])) AS changed (id) CROSS JOIN LATERAL ({counted_attempt("changed.id")}) AS counted
     WHERE job.id = changed.id AND job.finished_at IS NOT NULL
-      AND (job.state, job.answer, job.counted_attempt) IS DISTINCT FROM (counted.outcome, counted.answer, counted.id)
+      AND (job.state, job.answer, job.text, job.counted_attempt)
+          IS DISTINCT FROM (counted.outcome, counted.answer, counted.text, counted.id)
 """)  # noqa: S608 - only a constant
 _ADOPT = text("""
     UPDATE condition SET rules = jsonb_set(rules, '{format,reading}', to_jsonb(CAST(:reading AS text)))
@@ -91,9 +96,8 @@ class Reread:
 
     model: str
     dataset: str
-    variant: str
-    order: tuple[int, ...]
-    reading: Reading
+    variant: Variant
+    form: Form
     read: int = 0
     moves: Counter[tuple[str, str]] = field(default_factory=Counter)
     examples: dict[tuple[str, str], list[Example]] = field(default_factory=dict)
@@ -110,7 +114,8 @@ class Reparsed:
 def reparse(engine: Engine, study: str, *, reading: str | None = None, dry_run: bool = False) -> Reparsed:
     """Read every stored completion of a study again, by `reading` or by the one that the study names.
 
-    A reading that is given becomes the study's own, in a new revision, so that answers to come are read alike.
+    A reading that is given becomes the study's own, in a new revision, so that answers to come are read alike. It is
+    for closed answers; texts that make data are held against their checks again.
     """
     with postgres_errors(engine):
         with engine.begin() as connection:
@@ -128,9 +133,10 @@ def reparse(engine: Engine, study: str, *, reading: str | None = None, dry_run: 
 
 
 def _reread(row: Row[Any], reading: str | None) -> Reread:
-    name = Rules.from_stored(row.rules).format.reading if reading is None else reading
-    order = tuple(row.spec["variant"]["order"])
-    return Reread(model=row.model, dataset=row.dataset, variant=row.variant, order=order, reading=READINGS[name])
+    form = Rules.from_stored(row.rules).format
+    if reading is not None and isinstance(form, ClosedFormat):
+        form = form.model_copy(update={"reading": reading})
+    return Reread(model=row.model, dataset=row.dataset, variant=Variant.from_spec(row.spec["variant"]), form=form)
 
 
 def _adopt(connection: Connection, study: int, reading: str) -> None:
@@ -161,13 +167,15 @@ def _anew(rows: Sequence[Row[Any]], conditions: dict[int, Reread]) -> Iterator[d
         answer, fault = _read(row, told)
         told.read += 1
         _note(told, row, answer)
+        reading, version = asking.reading_of(told.form)
         anew = {
             "outcome": "answered" if answer.valid else "invalid",
             "answer": answer.choice,
+            "text": answer.text,
             "tier": answer.tier,
             "reason": answer.reason,
-            "reading": told.reading.name,
-            "reading_version": told.reading.version,
+            "reading": reading,
+            "reading_version": version,
         }
         if any(getattr(row, name) != value for name, value in anew.items()):
             yield anew | {"id": str(row.id), "fault": fault}
@@ -180,14 +188,14 @@ def _read(row: Row[Any], told: Reread) -> tuple[Answer, str | None]:
     length = row.completion_length if cut else None
     completion = Completion(text=row.completion, finish_reason=row.finish_reason, truncated_from=length)
     try:
-        return closed.read(completion, item, Variant(order=told.order), told.reading), None
+        return asking.read(told.form, completion, item, told.variant, earlier=row.earlier), None
     except Exception as error:  # noqa: BLE001 - one text on which a reading breaks must not keep the rest from it
         invalid = Answer(choice=None, tier=ErrorKind.BUG, reason=InvalidReason.UNREADABLE)
         return invalid, storable(f"reading failed: {error!r}").text
 
 
 def _note(told: Reread, row: Row[Any], answer: Answer) -> None:
-    move = (_shown(row.answer, row.reason), _shown(answer.choice, answer.reason))
+    move = (_shown(row.answer, row.text, row.reason), _shown(answer.choice, answer.text, answer.reason))
     if move[0] == move[1]:
         return
     told.moves[move] += 1
@@ -196,5 +204,7 @@ def _note(told: Reread, row: Row[Any], answer: Answer) -> None:
         examples.append(Example(source_id=row.source_id, completion=row.completion[:EXCERPT]))
 
 
-def _shown(choice: int | None, reason: str | None) -> str:
+def _shown(choice: int | None, said: str | None, reason: str | None) -> str:
+    if said is not None:
+        return "a text"
     return f"choice {choice + 1}" if choice is not None else f"invalid ({reason})"

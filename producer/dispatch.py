@@ -30,6 +30,7 @@ from producer.window import (
     mark_queued,
     recover,
     served_queues,
+    settle_children,
     unqueue,
     unqueue_old,
     wake,
@@ -51,6 +52,9 @@ MOST_MESSAGES = 20_000
 FEWEST_MESSAGES = 100
 """Messages that a served queue may have all the same, so that one that stands still and is full stops no other."""
 
+SETTLE_EVERY_S = 30.0
+"""How often it is looked for children that missed their parent's end."""
+
 LATE_S = 10.0
 """Nothing is recovered for so long after Postgres was away: workers come to store first what they hold in hand."""
 
@@ -68,6 +72,7 @@ class Dispatcher:
         self._presence = Presence(engine)
         self._draw = random.Random()
         self._recover_from = float("-inf")
+        self._settle_from = float("-inf")
         self._told_at: datetime | None = None
 
     def run(self, stopping: threading.Event) -> None:
@@ -119,6 +124,9 @@ class Dispatcher:
         with self._engine.begin() as connection:
             recovered = recover(connection) if time.monotonic() >= self._recover_from else 0
             wake(connection)
+            if time.monotonic() >= self._settle_from:
+                settle_children(connection)
+                self._settle_from = time.monotonic() + SETTLE_EVERY_S
             queues = served_queues(connection, self._told_at)
             known = known_queues(connection)
         self._told_at = max((queue.told_at for queue in queues), default=self._told_at)

@@ -16,83 +16,10 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from contract.errors import InputError
 from contract.items import Item
+from producer import enqueue_statements as statements
+from producer.loaded_study import LoadedStudy
 from producer.plan import PlannedJob, plan_conditions, plan_jobs
-from producer.study_file import LoadedStudy
-from producer.window import REOPENED
-
-_STUDY = text("""
-    INSERT INTO study (name, state, revision, weight, created_at) VALUES (:name, 'active', 1, :weight, now())
-    ON CONFLICT (name) DO UPDATE SET revision = study.revision + 1, weight = excluded.weight
-    RETURNING id, state, revision
-""")
-_REVISION = text("""
-    INSERT INTO study_revision (study, revision, spec, created_at)
-    VALUES (:study, :revision, CAST(:spec AS jsonb), now())
-""")
-_CONDITION = text("""
-    INSERT INTO condition (study, digest, dataset, provider, model, format, variant, stage, queue, spec, rules, state)
-    VALUES (:study, :digest, :dataset, :provider, :model, :format, :variant, :stage, :queue,
-            CAST(:spec AS jsonb), CAST(:rules AS jsonb), coalesce((
-                SELECT max(state) FROM condition AS held WHERE held.study = :study AND held.model = :model
-                HAVING bool_and(held.state <> 'active')), 'active'))
-    ON CONFLICT (study, digest) DO UPDATE SET rules = excluded.rules RETURNING id
-""")
-_STAGE_ITEMS = "CREATE TEMP TABLE staged_item (dataset text, source_id text, digest text, payload jsonb)"
-_COPY_ITEMS = "COPY staged_item (dataset, source_id, digest, payload) FROM STDIN"
-_INSERT_ITEMS = text("""
-    INSERT INTO item (dataset, source_id, digest, payload)
-    SELECT dataset, source_id, digest, payload FROM staged_item ORDER BY dataset, source_id, digest
-    ON CONFLICT (dataset, source_id, digest) DO NOTHING
-""")
-_ITEM_IDS = text("""
-    SELECT item.dataset, item.source_id, item.id FROM item JOIN staged_item USING (dataset, source_id, digest)
-""")
-_STAGE_JOBS = """
-    CREATE TEMP TABLE staged_job
-        (condition bigint, item bigint, part int, repeat int, position bigint, prefix bigint, cluster text)
-"""
-_COPY_JOBS = "COPY staged_job (condition, item, part, repeat, position, prefix, cluster) FROM STDIN"
-_INSERT_NEW_JOBS = """
-    INSERT INTO job (condition, item, part, repeat, study, queue, position, prefix, cluster)
-    SELECT staged.condition, staged.item, staged.part, staged.repeat, :study, condition.queue, staged.position,
-           staged.prefix, staged.cluster
-    FROM staged_job AS staged JOIN condition ON condition.id = staged.condition
-    ORDER BY staged.position
-"""
-_INSERT_JOBS = text(f"{_INSERT_NEW_JOBS} ON CONFLICT (condition, item, part, repeat) DO NOTHING")
-# Rows are locked in the order of their ids, so that workers are waited for and seldom met head on.
-_REVIVE = text("""
-    UPDATE job SET planned = true WHERE id IN (
-        SELECT job.id FROM job JOIN staged_job AS staged USING (condition, item, part, repeat)
-        WHERE job.study = :study AND NOT job.planned ORDER BY job.id FOR NO KEY UPDATE OF job)
-""")
-_MOVE = text("""
-    WITH moved AS MATERIALIZED (
-        SELECT job.id, staged.position, staged.prefix, staged.cluster
-        FROM job JOIN staged_job AS staged USING (condition, item, part, repeat)
-        WHERE job.study = :study AND (job.cluster <> staged.cluster OR (job.state = 'pending' AND
-              (job.position, job.prefix) IS DISTINCT FROM (staged.position, staged.prefix)))
-        ORDER BY job.id FOR NO KEY UPDATE OF job
-    ) UPDATE job SET position = moved.position, prefix = moved.prefix, cluster = moved.cluster
-    FROM moved WHERE job.id = moved.id
-""")
-_UNPLAN = text("""
-    UPDATE job SET planned = false WHERE id IN (
-        SELECT id FROM job WHERE job.study = :study AND job.planned AND NOT EXISTS (
-            SELECT FROM staged_job AS staged WHERE (job.condition, job.item, job.part, job.repeat)
-                = (staged.condition, staged.item, staged.part, staged.repeat))
-        ORDER BY id FOR NO KEY UPDATE)
-""")
-_REOPEN = text(f"""
-    UPDATE job SET {REOPENED}
-    WHERE :invalid > (SELECT (spec -> 'retry' ->> 'invalid')::int FROM study_revision
-                      WHERE study = :study AND revision = :revision - 1)
-      AND job.study = :study AND job.planned AND job.state = 'invalid' AND (
-        SELECT count(*) FROM attempt
-        WHERE attempt.job = job.id AND attempt.round = job.round AND attempt.outcome = 'invalid'
-    ) BETWEEN 1 AND :invalid
-""")  # noqa: S608 - only a constant
-_CLEAR_STOPS = text("DELETE FROM stop WHERE study = :study")
+from producer.window import settle_children
 
 MANY = 10_000
 """So many new jobs change what Postgres knows of the table; until it looks, it plans every statement wrong."""
@@ -128,16 +55,17 @@ def _is_deadlock(error: BaseException) -> bool:
 def _enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
     with engine.begin() as connection:
         study, revision = _write_study(connection, loaded)
-        conditions = _write_conditions(connection, loaded, study)
+        conditions, children = _write_conditions(connection, loaded, study)
         items = _write_items(connection, loaded)
         staged = _stage_jobs(connection, plan_jobs(loaded), conditions, items)
         # A study that is new has no jobs to meet and none to fit: it is enqueued faster so.
-        insert = text(_INSERT_NEW_JOBS) if revision == 1 else _INSERT_JOBS
+        insert = text(statements.INSERT_NEW_JOBS) if revision == 1 else statements.INSERT_JOBS
         new = connection.execute(insert, {"study": study}).rowcount
+        new += _insert_children(connection, study, children)
         revived, unplanned, reopened = (0, 0, 0) if revision == 1 else _fit_earlier(connection, loaded, study, revision)
         if new > MANY:
             connection.exec_driver_sql("ANALYZE job")
-        connection.execute(_CLEAR_STOPS, {"study": study})
+        connection.execute(statements.CLEAR_STOPS, {"study": study})
         _drop_staging(connection)
     return Enqueued(
         study=study,
@@ -152,26 +80,39 @@ def _enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
 
 def _fit_earlier(connection: Connection, loaded: LoadedStudy, study: int, revision: int) -> tuple[int, int, int]:
     """Fit the jobs of earlier revisions to this one: how many were revived, are no longer planned, were reopened."""
-    revived = connection.execute(_REVIVE, {"study": study}).rowcount
-    connection.execute(_MOVE, {"study": study})
-    unplanned = connection.execute(_UNPLAN, {"study": study}).rowcount
+    revived = connection.execute(statements.REVIVE, {"study": study}).rowcount
+    connection.execute(statements.MOVE, {"study": study})
+    unplanned = connection.execute(statements.UNPLAN, {"study": study}).rowcount
     raised = {"study": study, "revision": revision, "invalid": loaded.study.retry.invalid}
-    reopened = connection.execute(_REOPEN, raised).rowcount
+    reopened = connection.execute(statements.REOPEN, raised).rowcount
     return revived, unplanned, reopened
 
 
 def _write_study(connection: Connection, loaded: LoadedStudy) -> tuple[int, int]:
-    row = connection.execute(_STUDY, {"name": loaded.study.study, "weight": loaded.study.weight}).one()
+    row = connection.execute(statements.STUDY, {"name": loaded.study.study, "weight": loaded.study.weight}).one()
     if row.state == "cancelled":
         name = loaded.study.study
         raise InputError(loaded.path, f"the study {name} was cancelled; `bothways resume {name}` takes it up again")
     spec = loaded.study.model_dump_json()
-    connection.execute(_REVISION, {"study": row.id, "revision": row.revision, "spec": spec})
+    connection.execute(statements.REVISION, {"study": row.id, "revision": row.revision, "spec": spec})
     return row.id, row.revision
 
 
-def _write_conditions(connection: Connection, loaded: LoadedStudy, study: int) -> dict[str, int]:
-    ids = {}
+def _insert_children(connection: Connection, study: int, conditions: list[int]) -> int:
+    """Insert the jobs that wait for others, conditions in plan order; returns how many."""
+    new = sum(
+        connection.execute(statements.INSERT_CHILDREN, {"study": study, "condition": condition}).rowcount
+        for condition in conditions
+    )
+    if new:
+        settle_children(connection)
+    return new
+
+
+def _write_conditions(connection: Connection, loaded: LoadedStudy, study: int) -> tuple[dict[str, int], list[int]]:
+    """Write the conditions; returns their ids by digest, and those whose jobs wait for others."""
+    ids: dict[str, int] = {}
+    children = []
     for digest, (condition, rules) in plan_conditions(loaded).items():
         values = {
             "study": study,
@@ -183,19 +124,22 @@ def _write_conditions(connection: Connection, loaded: LoadedStudy, study: int) -
             "variant": condition.variant.label,
             "stage": condition.stage,
             "queue": condition.queue,
+            "of_condition": ids[condition.of] if condition.of else None,
             "spec": json.dumps(condition.spec),
             "rules": json.dumps(rules.stored),
         }
-        ids[digest] = connection.execute(_CONDITION, values).scalar_one()
-    return ids
+        ids[digest] = connection.execute(statements.CONDITION, values).scalar_one()
+        if condition.of:
+            children.append(ids[digest])
+    return ids, children
 
 
 def _write_items(connection: Connection, loaded: LoadedStudy) -> dict[tuple[str, str], int]:
     items = [item for group in loaded.items.values() for item in group]
-    connection.exec_driver_sql(_STAGE_ITEMS)
-    _copy(connection, _COPY_ITEMS, (_item_row(item) for item in items))
-    connection.execute(_INSERT_ITEMS)
-    return {(dataset, source_id): item_id for dataset, source_id, item_id in connection.execute(_ITEM_IDS)}
+    connection.exec_driver_sql(statements.STAGE_ITEMS)
+    _copy(connection, statements.COPY_ITEMS, (_item_row(item) for item in items))
+    connection.execute(statements.INSERT_ITEMS)
+    return {(dataset, source_id): item_id for dataset, source_id, item_id in connection.execute(statements.ITEM_IDS)}
 
 
 def _item_row(item: Item) -> tuple[str, ...]:
@@ -209,7 +153,7 @@ def _stage_jobs(
     items: dict[tuple[str, str], int],
 ) -> int:
     """Copy the planned jobs into the staging table, streaming; returns how many."""
-    connection.exec_driver_sql(_STAGE_JOBS)
+    connection.exec_driver_sql(statements.STAGE_JOBS)
     rows = (
         (
             conditions[job.condition],
@@ -222,7 +166,7 @@ def _stage_jobs(
         )
         for position, job in enumerate(jobs)
     )
-    return _copy(connection, _COPY_JOBS, rows)
+    return _copy(connection, statements.COPY_JOBS, rows)
 
 
 def _copy(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> int:

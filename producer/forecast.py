@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from contract.conditions import Condition
-from contract.formats import Variant, closed
+from contract.formats import Variant, asking
 from contract.models import GeminiModel, Model
 from contract.pools import Pool
+from contract.study import Form
 from contract.tokens import estimate_tokens
+from producer.loaded_study import LoadedStudy
 from producer.plan import plan_conditions
-from producer.study_file import LoadedStudy
 
 DAY_S = 86_400.0
 MILLION = 1_000_000
@@ -51,9 +52,9 @@ class Volume:
 
 def volumes(loaded: LoadedStudy) -> Iterator[Volume]:
     """The volume of every condition of the study, in plan order."""
-    measured: dict[tuple[str, Variant], tuple[int, int]] = {}
+    measured: dict[tuple[str, Form, Variant], tuple[int, int]] = {}
     for condition, _ in plan_conditions(loaded).values():
-        key = condition.dataset, condition.variant
+        key = condition.dataset, condition.format, condition.variant
         if condition.dataset in loaded.expected:
             items, tokens = loaded.expected[condition.dataset], None
         else:
@@ -79,9 +80,13 @@ def _thinking(model: Model) -> int:
 
 
 def _measure(loaded: LoadedStudy, condition: Condition) -> tuple[int, int]:
-    """How many items have the condition's variant, and the tokens of their prompts."""
-    items = [item for item in loaded.items[condition.dataset] if condition.variant in closed.variants(item)]
-    texts = (closed.render(item, condition.variant, condition.prompt) for item in items)
+    """How many items have the condition's variant, and the tokens of their prompts.
+
+    What a step is shown of an earlier one is not known yet and taken for as long as the right answer.
+    """
+    form, variant = condition.format, condition.variant
+    items = [item for item in loaded.items[condition.dataset] if variant in asking.variants(form, item)]
+    texts = (asking.render(form, item, variant, condition.prompt, earlier=item.choices[0]) for item in items)
     return len(items), sum(estimate_tokens(text) for text in texts)
 
 

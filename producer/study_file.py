@@ -2,67 +2,57 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from contract.errors import InputError, UsageError
 from contract.items import Item
-from contract.prompts import PromptSet
 from contract.refusals import refusal
-from contract.reminders import reminder
 from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
 from producer.data_paths import filled, locate, unusable
 from producer.datasets import load_dataset
-from producer.prompt_files import lists_letters, needs_letters, read_prompt
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadedStudy:
-    """A study with everything it refers to: its items by dataset and its prompts by the name the file gives them.
-
-    `expected`: how many items the datasets have whose files are not at hand; they have no items here.
-    """
-
-    path: Path
-    study: Study
-    items: dict[str, list[Item]]
-    prompts: dict[str, PromptSet]
-    document: YamlDocument
-    expected: dict[str, int] = field(default_factory=dict)
-
-    def refuse(self, field: FieldPath, problem: str) -> InputError:
-        """The error that says what is wrong with `field`, with its line."""
-        return InputError(self.path, problem, line=self.document.line_of(field), field=print_path(field))
+from producer.loaded_study import LoadedStudy
+from producer.recipe_file import kind_faults
+from producer.study_prompts import check_prompt_fits, check_reminder, dataset_prompt, step_prompt
 
 
 def read_study(
-    path: Path, *, limit: int | None = None, data: Mapping[str, Path] = {}, may_lack_data: bool = False
+    path: Path,
+    *,
+    limit: int | None = None,
+    data: Mapping[str, Path] = {},
+    may_lack_data: bool = False,
+    changes: Mapping[str, object] = {},
 ) -> LoadedStudy:
     """The study in `path` with its items and prompts.
 
     `limit` keeps the first items of each dataset; `data` names a file for a dataset, whatever its `path` says.
-    `may_lack_data`: a dataset that says what to expect may do without its file.
+    `may_lack_data`: a dataset that says what to expect may do without its file. `changes` stand in the place of fields
+    of the file.
     """
     document = YamlDocument(path, read_text(path))
     if not isinstance(document.values, dict):
         raise InputError(path, "a study file is a mapping that begins with `study: NAME`", line=1)
-    if limit is not None:
-        document.values["limit"] = limit
+    for name, value in {**changes, **({} if limit is None else {"limit": limit})}.items():
+        document.put(name, value)
     _fill_models(path, document)
     try:
         study = Study.model_validate(document.values)
     except ValidationError as error:
         raise refusal(path, document, error.errors(include_url=False)) from None
     loaded = LoadedStudy(path=path, study=study, items={}, prompts={}, document=document)
+    _refuse_mixtures(loaded)
     _refuse_twins(loaded)
     _refuse_unconstrained(loaded)
     _refuse_strangers(study, data)
+    for number, step in enumerate(study.steps):
+        loaded.prompts[step.prompt] = step_prompt(loaded, step, ("steps", number, "prompt"))
     for number, dataset in enumerate(study.datasets):
         place: FieldPath = ("datasets", number)
-        loaded.prompts[dataset.prompt] = _prompt(loaded, dataset, (*place, "prompt"))
+        if dataset.prompt is not None:
+            loaded.prompts[dataset.prompt] = dataset_prompt(loaded, dataset, dataset.prompt, (*place, "prompt"))
         expected = _expected(loaded, dataset, place) if may_lack_data and dataset.name not in data else None
         if expected is not None:
             loaded.expected[dataset.name] = expected
@@ -95,6 +85,12 @@ def study_name(path: Path) -> str:
     return name
 
 
+def _refuse_mixtures(loaded: LoadedStudy) -> None:
+    """A study asks, or it is a recipe and makes data."""
+    for field, problem in kind_faults(loaded.study):
+        raise loaded.refuse(field, problem)
+
+
 def _refuse_twins(loaded: LoadedStudy) -> None:
     if len(loaded.study.formats) > 1:
         raise loaded.refuse(("formats", 1), "there is one format, closed; give one entry")
@@ -112,7 +108,7 @@ def _refuse_unconstrained(loaded: LoadedStudy) -> None:
     for number, model in enumerate(loaded.study.models):
         retry = loaded.study.retry
         limited = (
-            "formats[0]" if loaded.study.formats[0].constrain else "retry" if retry.strategy == "constrain" else None
+            "formats[0]" if loaded.study.forms[0].constrain else "retry" if retry.strategy == "constrain" else None
         )
         if limited is not None and not model.can_constrain:
             problem = (
@@ -120,19 +116,6 @@ def _refuse_unconstrained(loaded: LoadedStudy) -> None:
                 "(structured_outputs, guided_choice, grammar or json_schema), or take constrain out"
             )
             raise loaded.refuse(("models", number), problem)
-
-
-def _prompt(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> PromptSet:
-    try:
-        prompt = read_prompt(dataset.prompt, loaded.path.parent)
-    except (ValueError, InputError) as error:
-        raise loaded.refuse(field, str(error)) from None
-    letters = None if lists_letters(prompt) else needs_letters(loaded.study)
-    if letters is not None:
-        wanting, remedy = letters
-        problem = f"speaks of letters, and {dataset.prompt} of {dataset.name} shows none; {remedy}"
-        raise loaded.refuse(wanting, problem)
-    return prompt
 
 
 def _refuse_strangers(study: Study, data: Mapping[str, Path]) -> None:
@@ -146,10 +129,11 @@ def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, given: Path 
     _refuse_combination(loaded, dataset, field)
     path = _file(loaded, dataset, (*field, "path"), given)
     wrong_answers = None if dataset.wrong_answers is None else _file(loaded, dataset, (*field, "wrong_answers"))
-    items = load_dataset(dataset, path, wrong_answers)
+    items = load_dataset(dataset, path, wrong_answers, to_be_answered=bool(loaded.study.formats))
     _check_expectation(loaded, dataset, len(items), field)
-    _check_reminder(loaded, dataset, items)
-    _check_prompt_fits(loaded, dataset, items, field)
+    check_reminder(loaded, dataset, items)
+    for form in loaded.study.forms:
+        check_prompt_fits(loaded, dataset, form, items, field)
     return items[: loaded.study.limit]
 
 
@@ -174,7 +158,7 @@ def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath)
     sources = [name for name in ("wrong_answers", "stand_ins") if getattr(dataset, name) is not None]
     if dataset.loader != "squad_it" and sources:
         raise loaded.refuse((*field, sources[0]), "only loader squad_it takes this field; take it out")
-    if dataset.loader == "squad_it" and len(sources) != 1:
+    if dataset.loader == "squad_it" and len(sources) != 1 and loaded.study.formats:
         problem = "loader squad_it needs one of the two: wrong_answers: FILE, or stand_ins: {seed: 1}"
         raise loaded.refuse((*field, sources[-1] if sources else "loader"), problem)
 
@@ -205,31 +189,3 @@ def _check_expectation(loaded: LoadedStudy, dataset: Dataset, found: int, field:
     if dataset.expect is not None and dataset.expect.items != found:
         problem = f"the file holds {found:,} items, the study expects {dataset.expect.items:,}"
         raise loaded.refuse((*field, "expect", "items"), problem)
-
-
-def _check_reminder(loaded: LoadedStudy, dataset: Dataset, items: list[Item]) -> None:
-    """Where the study reminds, every item must find a sentence in its language."""
-    rules = loaded.study.retry
-    if rules.strategy != "remind":
-        if rules.reminder is not None:
-            raise loaded.refuse(("retry", "reminder"), "only strategy remind sends it; set the strategy or take it out")
-        return
-    for item in items:
-        try:
-            reminder(rules, item.language, len(item.choices))
-        except ValueError as error:
-            problem = f"{error} (item {item.source_id} of {dataset.name})"
-            raise loaded.refuse(("retry", "strategy" if rules.reminder is None else "reminder"), problem) from None
-
-
-def _check_prompt_fits(loaded: LoadedStudy, dataset: Dataset, items: list[Item], field: FieldPath) -> None:
-    """Every item must find a body in its language, and a context where the body places one."""
-    prompt = loaded.prompts[dataset.prompt]
-    for item in items:
-        try:
-            body = prompt.body(item.language)
-        except ValueError as error:
-            raise loaded.refuse((*field, "prompt"), f"{error} (item {item.source_id})") from None
-        if "{context}" in body and item.context is None:
-            problem = f"{dataset.prompt} places {{context}}, and item {item.source_id} has no context"
-            raise loaded.refuse((*field, "prompt"), problem)

@@ -18,7 +18,8 @@ LOSSES_POISON = 4
 """With more losses than this a job ends failed."""
 
 REOPENED = """
-    state = 'pending', losses = 0, not_before = NULL, finished_at = NULL, answer = NULL, counted_attempt = NULL
+    state = 'pending', losses = 0, not_before = NULL, finished_at = NULL, answer = NULL, text = NULL,
+    counted_attempt = NULL
 """
 """What becomes of a finished job that is opened again; its attempts stay, and its round is the opener's to count."""
 
@@ -41,6 +42,7 @@ _RECOVER = text(f"""
             state = CASE WHEN lost.poison THEN coalesce(counted.outcome, 'failed') ELSE 'pending' END,
             finished_at = CASE WHEN lost.poison THEN now() END,
             answer = CASE WHEN lost.poison THEN counted.answer END,
+            text = CASE WHEN lost.poison THEN counted.text END,
             counted_attempt = CASE WHEN lost.poison THEN counted.id END
         FROM lost LEFT JOIN LATERAL ({counted_attempt("lost.id")}) AS counted ON true
         WHERE job.id = lost.id RETURNING job.id, job.state
@@ -48,6 +50,13 @@ _RECOVER = text(f"""
         {children_follow("(SELECT id, state FROM recovered WHERE state <> 'pending')")}
     ) SELECT count(*) FROM recovered
 """)  # noqa: S608 - only constants
+# A child that is inserted while its parent ends sees nothing of that end, nor does the end see the child.
+_SETTLE = text(
+    children_follow("""(
+        SELECT parent.id, parent.state FROM job AS parent WHERE parent.finished_at IS NOT NULL AND parent.id IN (
+            SELECT parent FROM job WHERE state = 'pending' AND not_before = 'infinity')
+        ORDER BY parent.id)""")
+)
 _WAKE = text(f"""
     UPDATE job SET not_before = NULL WHERE id IN (
         SELECT id FROM job WHERE state = 'pending' AND not_before <= now() ORDER BY id
@@ -146,6 +155,11 @@ def recover(connection: Connection) -> int:
     """The one recovery rule: queued or running with an expired lease goes back to pending, or fails as poison."""
     found: int = connection.execute(_RECOVER, {"poison": LOSSES_POISON}).scalar_one()
     return found
+
+
+def settle_children(connection: Connection) -> int:
+    """Make children due, or end them, that still wait for parents which have ended; returns how many."""
+    return connection.execute(_SETTLE).rowcount
 
 
 def wake(connection: Connection) -> int:

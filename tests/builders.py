@@ -103,3 +103,36 @@ def squad_document() -> dict[str, Any]:
 def _squad_question(source_id: str, question: str, *answers: str) -> dict[str, Any]:
     texts = [{"text": answer, "answer_start": 0} for answer in answers]
     return {"id": source_id, "question": question, "answers": texts}
+
+
+def write_recipe(
+    folder: Path,
+    *,
+    document: dict[str, Any] | None = None,
+    keep_prompts: bool = False,
+    **changes: Any,  # noqa: ANN401
+) -> Path:
+    """A recipe of two steps on a simulated model, with its data file and prompts beside it; `changes` as above."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "squad.json").write_text(json.dumps(document or squad_document()), encoding="utf-8")
+    if not keep_prompts:
+        shown = "{context}\nQuestion: {question}\nRight: {right_answer}\n"
+        (folder / "first.txt").write_text(f"{shown}A wrong one?", encoding="utf-8")
+        (folder / "second.txt").write_text(f"{shown}Wrong: {{earlier}}\nAnother?", encoding="utf-8")
+    recipe: dict[str, Any] = {
+        "study": "recipe",
+        "datasets": [{"name": "mill", "loader": "squad_it", "path": "squad.json", "language": "en"}],
+        "models": [{"name": "sim", "provider": "simulated", "timeout_s": 5}],
+        "steps": [
+            {"step": "first", "prompt": "first.txt", "checks": ["not_right"]},
+            {"step": "second", "prompt": "second.txt", "after": "first", "checks": ["not_right", "not_earlier"]},
+        ],
+        "writes": [
+            {"file": "one.jsonl", "wrong_answer": "first"},
+            {"file": "two.jsonl", "wrong_answer": "first", "second_wrong_answer": "second"},
+        ],
+        "retry": {"invalid": 1},
+    }
+    path = folder / "recipe.yaml"
+    path.write_text(yaml.safe_dump(recipe | changes, sort_keys=False), encoding="utf-8")
+    return path

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from contract.answers import Answer, InvalidReason
 from contract.completion import Completion
 from contract.errors import ErrorKind
-from contract.formats import closed
+from contract.formats import asking
 from contract.orders import letters_for
-from contract.reading import READINGS, Reading
 from contract.storable import storable
+from contract.study import ClosedFormat
 from worker.prepare import Prepared
 from worker.providers.base import (
     Description,
@@ -63,7 +63,7 @@ def ask_once(
 ) -> Asked:
     """Call the provider once and read. Whatever happens becomes an attempt; nothing is raised."""
     begun = _Begun(id=uuid.uuid4(), started_at=datetime.now(UTC), prepared=prepared, pool=pool)
-    letters = tuple(letters_for(len(job.item.choices)))
+    closed = isinstance(job.rules.format, ClosedFormat)
     request = Request(
         call=begun.id,
         number=tally.calls + 1,
@@ -71,7 +71,8 @@ def ask_once(
         sampling=job.rules.format.sampling,
         seed=prepared.seed,
         timeout_s=job.rules.model.timeout_s,
-        allowed=letters if prepared.constrained else None,
+        allowed=letters_for(len(job.item.choices)) if prepared.constrained else None,
+        open=not closed,
     )
     return _call(job, begun, request, provider, description)
 
@@ -121,8 +122,8 @@ def _with_completion(
     kept = storable(completion.text)
     if kept.text != completion.text:
         completion = replace(completion, text=kept.text, truncated_from=kept.cut_from)
-    reading = READINGS[job.rules.format.reading]
-    answer, fault = _read(job, completion, reading)
+    answer, fault = _read(job, completion)
+    reading, version = asking.reading_of(job.rules.format)
     attempt = Attempt(
         id=begun.id,
         started_at=begun.started_at,
@@ -140,10 +141,11 @@ def _with_completion(
         tokens_cached=_count(completion.tokens_cached),
         logprobs=_finite(completion.logprobs),
         answer=answer.choice,
+        text=answer.text,
         tier=answer.tier,
         reason=answer.reason,
-        reading=reading.name,
-        reading_version=reading.version,
+        reading=reading,
+        reading_version=version,
         error_kind=ErrorKind.BUG if fault else None,
         error_message=fault,
     )
@@ -157,6 +159,7 @@ def by_another(asked: Asked, reason: str) -> Asked:
         asked.attempt,
         outcome="no_completion",
         answer=None,
+        text=None,
         tier=None,
         reason=None,
         reading=None,
@@ -167,10 +170,10 @@ def by_another(asked: Asked, reason: str) -> Asked:
     return replace(asked, attempt=attempt, verdict=Verdict(error=ErrorKind.MISCONFIGURED))
 
 
-def _read(job: ClaimedJob, completion: Completion, reading: Reading) -> tuple[Answer, str | None]:
+def _read(job: ClaimedJob, completion: Completion) -> tuple[Answer, str | None]:
     """The answer read; if reading itself fails, the completion is kept and the fault named beside it."""
     try:
-        return closed.read(completion, job.item, job.variant, reading), None
+        return asking.read(job.rules.format, completion, job.item, job.variant, earlier=job.earlier), None
     except Exception as error:  # noqa: BLE001 - paid work is kept even when our reading breaks on it
         invalid = Answer(choice=None, tier="bug", reason=InvalidReason.UNREADABLE)
         return invalid, f"reading failed: {error!r}"

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from contract.formats import closed
+from contract.formats import asking
 from contract.reminders import reminder
+from contract.study import ClosedFormat
 from worker.records import ClaimedJob
 from worker.retry import Tally
 
@@ -23,13 +24,14 @@ class Prepared:
 
 def prepare(job: ClaimedJob, tally: Tally) -> Prepared:
     """Render the prompt of the next call of `job`; nothing is raised."""
-    seed, retry = job.seed(tally.invalid), job.rules.retry
+    seed, retry, form = job.seed(tally.invalid), job.rules.retry, job.rules.format
     again = tally.invalid > 0
     try:
-        prompt = closed.render(job.item, job.variant, job.rules.prompt)
+        prompt = asking.render(form, job.item, job.variant, job.rules.prompt, earlier=job.earlier)
         if again and retry.strategy == "remind":
-            prompt = f"{prompt}\n\n{reminder(retry, job.item.language, len(job.item.choices))}"
-        constrained = job.rules.format.constrain or (again and retry.strategy == "constrain")
+            letters = len(job.item.choices) if isinstance(form, ClosedFormat) else 0
+            prompt = f"{prompt}\n\n{reminder(retry, job.item.language, letters)}"
+        constrained = form.constrain or (again and retry.strategy == "constrain")
         return Prepared(seed=seed, prompt=prompt, constrained=constrained)
     except Exception as error:  # noqa: BLE001 - a fault of ours must end this job, not its bundle
         return Prepared(seed=seed, error=f"rendering failed: {error!r}")

@@ -18,6 +18,7 @@ class ClaimedJob:
     """One job in this worker's hands, with all that is needed to ask. `claim` is its fencing token.
 
     `answered`: a lost claim of this round has stored an answer after all. `losses`: workers that died in its calls.
+    `earlier` is the text that its parent was answered with, None where it has none.
     """
 
     id: int
@@ -33,6 +34,7 @@ class ClaimedJob:
     tally: Tally
     answered: bool = False
     losses: int = 0
+    earlier: str | None = None
 
     @property
     def suspect(self) -> bool:
@@ -63,6 +65,7 @@ class Attempt:
     tokens_out: int | None = None
     tokens_cached: int | None = None
     answer: int | None = None
+    text: str | None = None
     tier: str | None = None
     reason: str | None = None
     reading: str | None = None

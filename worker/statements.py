@@ -33,8 +33,9 @@ CLAIM = text(f"""
         FROM asked WHERE job.id = asked.id RETURNING job.*, asked.revision
     )
     SELECT claimed.id, claim, claimed.round, part, repeat, study, queue, condition, revision, losses, claimed.cluster,
-           item.dataset, item.source_id, item.payload, calls, invalid, faults, answered
-    FROM claimed JOIN item ON item.id = claimed.item CROSS JOIN LATERAL (
+           item.dataset, item.source_id, item.payload, calls, invalid, faults, answered, earlier.text AS earlier
+    FROM claimed JOIN item ON item.id = claimed.item
+    LEFT JOIN LATERAL ({counted_attempt("claimed.parent")}) AS earlier ON true CROSS JOIN LATERAL (
         SELECT count(*) AS calls, count(*) FILTER (WHERE outcome = 'invalid') AS invalid,
                count(*) FILTER (WHERE error_kind = 'transient') AS faults,
                count(*) FILTER (WHERE outcome = 'answered') AS answered
@@ -62,7 +63,7 @@ GIVE_BACK = text(f"""
 
 # A statement does not see the rows that it inserts itself.
 _THESE_ATTEMPTS = """
-    SELECT id, outcome, answer, claim, started_at FROM call AS also WHERE also.job = call.job
+    SELECT id, outcome, answer, text, claim, started_at FROM call AS also WHERE also.job = call.job
 """
 _COUNTED = f"LATERAL ({counted_attempt('call.job', also=_THESE_ATTEMPTS)}) AS counted ON true"
 _ENDED = "(SELECT id, state FROM over WHERE finished_at IS NOT NULL)"
@@ -72,8 +73,8 @@ _ENDED = "(SELECT id, state FROM over WHERE finished_at IS NOT NULL)"
 _KEEP = f"""
     WITH call AS MATERIALIZED (
         SELECT * FROM json_to_recordset(CAST(:calls AS json)) AS call (
-            id uuid, job bigint, claim int, started_at timestamptz, outcome text, answer int, prompt text,
-            prompt_text text, becomes text, wait_s float, next bigint, next_claim int, lease_s float)
+            id uuid, job bigint, claim int, started_at timestamptz, outcome text, answer int, text text,
+            prompt text, prompt_text text, becomes text, wait_s float, next bigint, next_claim int, lease_s float)
     ), locked AS MATERIALIZED (
         SELECT id, claim, state, planned, study, condition, queue FROM job
         WHERE id = ANY(ARRAY(SELECT unnest(ARRAY[job, next]) FROM call)) ORDER BY id FOR NO KEY UPDATE
@@ -89,6 +90,7 @@ _KEEP = f"""
             state = CASE becomes WHEN 'done' THEN coalesce(counted.outcome, 'failed')
                                  WHEN 'again' THEN job.state ELSE 'pending' END,
             answer = CASE becomes WHEN 'done' THEN counted.answer END,
+            text = CASE becomes WHEN 'done' THEN counted.text END,
             counted_attempt = CASE becomes WHEN 'done' THEN counted.id END,
             finished_at = CASE becomes WHEN 'done' THEN now() END,
             lease_until = CASE becomes WHEN 'again' THEN lease_until END,
@@ -118,7 +120,8 @@ those that the calls were still entitled to change."""
 LOCK = text("SELECT FROM job WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
 DERIVE_AGAIN = text(f"""
     WITH derived AS (
-        UPDATE job SET state = counted.outcome, answer = counted.answer, counted_attempt = counted.id
+        UPDATE job SET state = counted.outcome, answer = counted.answer, text = counted.text,
+            counted_attempt = counted.id
         FROM unnest(CAST(:ids AS bigint[])) AS doubtful (id) CROSS JOIN LATERAL (
             {counted_attempt("doubtful.id")}) AS counted
         WHERE job.id = doubtful.id AND job.finished_at IS NOT NULL AND job.counted_attempt IS DISTINCT FROM counted.id
@@ -128,8 +131,8 @@ DERIVE_AGAIN = text(f"""
 
 FINISH = text(f"""
     WITH over AS (
-        UPDATE job SET state = 'answered', answer = counted.answer, counted_attempt = counted.id, finished_at = now(),
-            lease_until = NULL, not_before = NULL, calling = false
+        UPDATE job SET state = 'answered', answer = counted.answer, text = counted.text, counted_attempt = counted.id,
+            finished_at = now(), lease_until = NULL, not_before = NULL, calling = false
         FROM (SELECT) AS one JOIN LATERAL ({counted_attempt("CAST(:id AS bigint)")}) AS counted ON true
         WHERE job.id = :id AND job.claim = :claim AND job.state = 'running' RETURNING job.id, job.state
     ) {children_follow("over")}

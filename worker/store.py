@@ -149,7 +149,7 @@ class JobStore:
             if len(self._ways) > _CONDITIONS_KEPT:
                 self._ways.clear()
             for condition, revision in unread:
-                variant = Variant(order=tuple(rows[condition].spec["variant"]["order"]))
+                variant = Variant.from_spec(rows[condition].spec["variant"])
                 way = _Way(variant=variant, rules=Rules.from_stored(rows[condition].rules))
                 self._ways[condition, revision] = way
         return {key: self._ways[key] for key in wanted}
@@ -210,4 +210,5 @@ def _claimed(row: RowMapping, way: _Way) -> ClaimedJob:
         tally=Tally(calls=row["calls"], invalid=row["invalid"], faults=row["faults"]),
         answered=row["answered"] > 0,
         losses=row["losses"],
+        earlier=row["earlier"],
     )

@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import check, compare, machines, plan, reparse, services, steer, studies
+from ops.cli import build, check, compare, machines, plan, reparse, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ for command in (
     studies.report,
     compare.compare,
     reparse.reparse,
+    build.build,
     steer.retry,
     steer.pause,
     steer.resume,

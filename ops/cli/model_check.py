@@ -15,7 +15,7 @@ from ops.cli.connect import Connected
 from ops.cli.machines import known_pools
 from ops.cli.terminal import err, visible
 from ops.waiting import hosts_at_work, listed
-from producer.study_file import LoadedStudy
+from producer.loaded_study import LoadedStudy
 from worker.contact import stop_reason
 from worker.providers import open_provider
 from worker.providers.base import MisconfiguredError, ProviderError

@@ -18,6 +18,7 @@ from ops.cli.names import DataPaths, Json, StudyFile, data_paths
 from ops.cli.terminal import err, out, print_json, text_width, visible
 from ops.cli.view import print_duration
 from ops.forecast import Forecast, ModelForecast, Planned, forecast
+from producer.loaded_study import LoadedStudy
 from producer.study_file import read_study
 
 DAYS_FROM_S = 2 * 86_400.0
@@ -39,7 +40,11 @@ def plan(
     bothways plan studies/demo.yaml
     bothways plan study.yaml --json
     """
-    loaded = read_study(study, limit=limit, data=data_paths(data), may_lack_data=True)
+    tell_plan(read_study(study, limit=limit, data=data_paths(data), may_lack_data=True), as_json=as_json)
+
+
+def tell_plan(loaded: LoadedStudy, *, as_json: bool) -> None:
+    """Print what `loaded` asks and takes."""
     connected = _connected()
     made = forecast(loaded, None if connected is None else connected.engine, known_pools(), now=datetime.now(UTC))
     if as_json:

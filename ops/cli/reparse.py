@@ -65,7 +65,8 @@ def _lines(done: Reparsed) -> Iterator[str]:
 
 
 def _name(condition: Reread) -> str:
-    return f"{condition.model} on {condition.dataset}, order {condition.variant}"
+    kind = "step" if condition.variant.step else "order"
+    return f"{condition.model} on {condition.dataset}, {kind} {condition.variant.label}"
 
 
 def _told(done: Reparsed, *, dry_run: bool) -> str:
@@ -84,7 +85,7 @@ def _json(done: Reparsed, *, dry_run: bool) -> dict[str, Any]:
             {
                 "model": condition.model,
                 "dataset": condition.dataset,
-                "variant": condition.variant,
+                "variant": condition.variant.label,
                 "read": condition.read,
                 "moves": [
                     {

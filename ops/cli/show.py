@@ -54,11 +54,14 @@ def _order(job: JobSeen) -> RenderableType:
     if not job.attempts:
         parts.append(_text("not asked yet"))
     unplanned = "" if job.planned else ", no longer planned"
-    return Panel(Group(*parts), title=_text(f"order {job.variant}: {_result(job)}{unplanned}"), title_align="left")
+    kind = "order" if job.order else "step"
+    return Panel(Group(*parts), title=_text(f"{kind} {job.variant}: {_result(job)}{unplanned}"), title_align="left")
 
 
 def _result(job: JobSeen) -> str:
-    """The job's state, with the choice behind the letter."""
+    """The job's state, with the text that was read, or the choice behind the letter."""
+    if job.text is not None:
+        return f"{job.state}, {job.text!r}"
     if job.answer is None:
         return job.state
     letter = letters_for(len(job.order))[job.order.index(job.answer)]
@@ -92,12 +95,11 @@ def _said(attempt: AttemptSeen) -> str:
 def _how_read(job: JobSeen, attempt: AttemptSeen) -> str:
     if attempt.reading is None:
         return ""
-    letters = letters_for(len(job.order))
-    what = (
-        f"letter {letters[job.order.index(attempt.answer)]}"
-        if attempt.answer is not None
-        else f"nothing: {attempt.reason}"
-    )
+    what = f"nothing: {attempt.reason}"
+    if attempt.text is not None:
+        what = f"the text {attempt.text!r}"
+    elif attempt.answer is not None:
+        what = f"letter {letters_for(len(job.order))[job.order.index(attempt.answer)]}"
     return f"read {what}, by tier {attempt.tier} of {attempt.reading} {attempt.reading_version}"
 
 

@@ -15,7 +15,7 @@ from ops.cli.connect import Connected, connect
 from ops.cli.follow import fault_lines, stuck_reasons, watch
 from ops.cli.names import DataPaths, Json, OneModel, StudyFile, StudyName, data_paths, study_name
 from ops.cli.needs import needing
-from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
+from ops.cli.terminal import err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
 from ops.progress import Progress, read_progress, read_study_spec, study_names
 from ops.readings import readings_in_use
@@ -61,18 +61,14 @@ def run(
     bothways run studies/demo.yaml --wait
     bothways run studies/squad_it_low.yaml --limit 40 --data squad-it-low=SQuAD_it-test.json.gz --wait
     """
-    from ops.cli.study import enqueue_study, follow_study
+    from ops.cli.study import enqueue_study, follow_until_left
     from producer.study_file import read_study
 
     loaded = read_study(study, limit=limit, data=data_paths(data))
     connected = connect()
     enqueue_study(connected, loaded)
     if wait:
-        try:
-            raise typer.Exit(follow_study(connected, loaded.study.study, wait_for_s=wait_for))
-        except KeyboardInterrupt:
-            err.print(_no_longer_watching(connected, loaded.study.study))
-            raise typer.Exit(Exit.INTERRUPTED) from None
+        raise typer.Exit(follow_until_left(connected, loaded.study.study, wait_for_s=wait_for))
     for reason in _still_stuck(connected, loaded.study.study):
         err.print(visible(f"nothing moves yet: {reason}{_advice(reason)}"))
 
@@ -159,6 +155,9 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
         (out_dir / PROBE).unlink()
     except OSError as error:
         raise UsageError(f"{out_dir} cannot be written to: {error.strerror}; name another folder with --out") from None
+    spec = read_study_spec(connected.engine, study)
+    if spec.steps:
+        raise UsageError(f"{study} is a recipe: it makes data and measures nothing; bothways build writes its files")
     progress = read_progress(connected.engine, study)
     results = load_results(connected.database_url, study)
     origin = {
@@ -170,7 +169,7 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     }
     unfinished = None if progress.done else f"unfinished: {progress.finished:,} of {progress.planned:,} jobs"
     mixed = readings_in_use(connected.engine, study).note
-    notes = filter(None, (read_study_spec(connected.engine, study).title_note, unfinished, mixed))
+    notes = filter(None, (spec.title_note, unfinished, mixed))
     files = write_report(results, out_dir, study=origin, width=text_width(), title_note="; ".join(notes) or None)
     if as_json:
         print_json(json.loads((out_dir / "report.json").read_text(encoding="utf-8")))
@@ -194,16 +193,6 @@ def _advice(reason: str) -> str:
     if reason.startswith("no dispatcher"):
         return "; start `bothways up` or `bothways dispatch`"
     return "; start `bothways up` or `bothways worker`" if re.fullmatch(r"no worker serves \S+", reason) else ""
-
-
-def _no_longer_watching(connected: Connected, study: str) -> str:
-    """What Ctrl-C did and did not do: workers go on as long as something dispatches to them."""
-    if read_progress(connected.engine, study).workers == 0:
-        return "no longer watching, and nobody is asking; what is done is kept, the same command goes on from here"
-    return (
-        f"no longer watching; workers may go on asking: bothways pause {study} stops that, "
-        f"bothways status {study} --watch looks again"
-    )
 
 
 def _print_status(progress: Progress) -> None:

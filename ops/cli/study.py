@@ -11,7 +11,7 @@ from ops.cli.terminal import Exit, err
 from ops.progress import read_progress
 from producer.dispatch import Dispatcher
 from producer.enqueue import Enqueued, enqueue
-from producer.study_file import LoadedStudy
+from producer.loaded_study import LoadedStudy
 
 
 def enqueue_study(connected: Connected, loaded: LoadedStudy) -> None:
@@ -36,6 +36,25 @@ def follow_study(connected: Connected, study: str, *, wait_for_s: float | None =
     finally:
         stopping.set()
         thread.join(timeout=5)
+
+
+def follow_until_left(connected: Connected, study: str, *, wait_for_s: float | None = None) -> Exit:
+    """Follow to the end, or until Ctrl-C, and then say what that did and did not do."""
+    try:
+        return follow_study(connected, study, wait_for_s=wait_for_s)
+    except KeyboardInterrupt:
+        err.print(_no_longer_watching(connected, study))
+        return Exit.INTERRUPTED
+
+
+def _no_longer_watching(connected: Connected, study: str) -> str:
+    """Workers go on as long as something dispatches to them."""
+    if read_progress(connected.engine, study).workers == 0:
+        return "no longer watching, and nobody is asking; what is done is kept, the same command goes on from here"
+    return (
+        f"no longer watching; workers may go on asking: bothways pause {study} stops that, "
+        f"bothways status {study} --watch looks again"
+    )
 
 
 def _changes(study: str, done: Enqueued) -> str:

@@ -12,7 +12,7 @@ from producer.datasets.convokit import UTTERANCES, convokit_items
 from producer.datasets.items import item_from_row, with_our_names
 from producer.datasets.layouts import read_rows
 from producer.datasets.rows import Row
-from producer.datasets.squad_it import squad_items
+from producer.datasets.squad_it import squad_items, squad_right_answers
 from producer.datasets.squad_it_2 import squad_it_2_item
 from producer.datasets.uncertainty import uncertainty_item
 from producer.datasets.webgpt import webgpt_items
@@ -32,12 +32,17 @@ class Source(Protocol):
         """The error that says what is wrong with one of its fields."""
 
 
-def load_dataset(dataset: Dataset, path: Path, wrong_answers: Path | None = None) -> list[Item]:
-    """The items of `path` in file order; InputError with file, place and field where one cannot be used."""
+def load_dataset(
+    dataset: Dataset, path: Path, wrong_answers: Path | None = None, *, to_be_answered: bool = True
+) -> list[Item]:
+    """The items of `path` in file order; InputError with file, place and field where one cannot be used.
+
+    Items that are not to be answered but to get wrong answers have their right ones as choices.
+    """
     seen: dict[str, str] = {}
     items = []
-    for item, source in _sourced(dataset, path, wrong_answers):
-        _check(item, source)
+    for item, source in _sourced(dataset, path, wrong_answers, to_be_answered=to_be_answered):
+        (_check if to_be_answered else _check_id)(item, source)
         if item.source_id in seen:
             raise source.refuse("id", f"{item.source_id!r} is also the id of {seen[item.source_id]}; ids must differ")
         seen[item.source_id] = source.place
@@ -47,8 +52,12 @@ def load_dataset(dataset: Dataset, path: Path, wrong_answers: Path | None = None
     return items
 
 
-def _sourced(dataset: Dataset, path: Path, wrong_answers: Path | None) -> Iterator[tuple[Item, Source]]:
+def _sourced(
+    dataset: Dataset, path: Path, wrong_answers: Path | None, *, to_be_answered: bool
+) -> Iterator[tuple[Item, Source]]:
     match dataset.loader:
+        case "squad_it" if not to_be_answered:
+            yield from squad_right_answers(dataset, path)
         case "squad_it":
             yield from squad_items(dataset, path, wrong_answers)
         case "webgpt":
@@ -71,9 +80,8 @@ def _of_row(dataset: Dataset, row: Row) -> tuple[Item, Row]:
 
 
 def _check(item: Item, source: Source) -> None:
-    """What holds for every item, wherever it came from."""
-    if len(item.source_id) > _LONGEST_ID:
-        raise source.refuse("id", f"has {len(item.source_id):,} characters; an id has at most {_LONGEST_ID}")
+    """What holds for every item that is to be answered, wherever it came from."""
+    _check_id(item, source)
     if len(item.choices) != 2:
         count = len(item.choices)
         raise source.refuse("choices", f"a closed question asked in both orders has two choices, not {count}")
@@ -82,3 +90,8 @@ def _check(item: Item, source: Source) -> None:
     if item.target is not None and not 0 <= item.target < len(item.choices):
         last = len(item.choices) - 1
         raise source.refuse("target", f"{item.target} is out of range; choices are counted from 0 to {last}")
+
+
+def _check_id(item: Item, source: Source) -> None:
+    if len(item.source_id) > _LONGEST_ID:
+        raise source.refuse("id", f"has {len(item.source_id):,} characters; an id has at most {_LONGEST_ID}")

@@ -55,17 +55,29 @@ def squad_items(dataset: Dataset, path: Path, wrong_answers: Path | None) -> Ite
                 wrong = tuple(stand_in.text for stand_in in neighbours.stand_ins(one.question, seed, wanted))
         except LookupError as error:
             raise one.refuse("choices", str(error.args[0])) from None
-        item = Item(
-            dataset=dataset.name,
-            source_id=one.question.id,
-            question=one.text,
-            choices=(*right, *wrong),
-            target=0 if right else None,
-            context=one.context,
-            cluster=one.question.paragraph,
-            language=dataset.language or LANGUAGE,
-        )
-        yield item, one
+        yield _item(dataset, one, (*right, *wrong)), one
+
+
+def squad_right_answers(dataset: Dataset, path: Path) -> Iterator[tuple[Item, Asked]]:
+    """The items in file order as those have them that are to get wrong answers: the right ones as choices.
+
+    Of equal ones the first stands. Where all are blank, the one choice is empty, and no choice is right.
+    """
+    for one in read_questions(path):
+        yield _item(dataset, one, tuple(dict.fromkeys(one.question.answers)) or ("",)), one
+
+
+def _item(dataset: Dataset, one: Asked, choices: tuple[str, ...]) -> Item:
+    return Item(
+        dataset=dataset.name,
+        source_id=one.question.id,
+        question=one.text,
+        choices=choices,
+        target=0 if one.question.answers else None,
+        context=one.context,
+        cluster=one.question.paragraph,
+        language=dataset.language or LANGUAGE,
+    )
 
 
 def read_questions(path: Path) -> Iterator[Asked]:

@@ -17,7 +17,7 @@ SERVICES = {
     "dispatch": ("dispatch",),
 }
 OLD_TABLES = "UPDATE alembic_version SET version_num = '0002'"
-NEW_TABLES = "UPDATE alembic_version SET version_num = '0003'"
+NEW_TABLES = "UPDATE alembic_version SET version_num = '0004'"
 THOSE_OF_A_LATER_VERSION = "UPDATE alembic_version SET version_num = '9999'"
 
 

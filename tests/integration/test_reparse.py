@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-import ops.reparse
 from contract.answers import LetterReading
 from contract.completion import Completion
 from contract.errors import UnknownStudyError
+from contract.formats import asking
 from contract.reading import READINGS, STRICT, STRICT_VERSION
 from ops.progress import read_study_spec
 from ops.readings import readings_in_use
@@ -188,7 +188,7 @@ def test_a_text_on_which_a_reading_breaks_is_invalid_and_keeps_no_other_from_it(
             raise RecursionError("too deep")
         return strict.read(text, **known)
 
-    monkeypatch.setattr(ops.reparse, "READINGS", {STRICT: replace(strict, version=99, read=read)})
+    monkeypatch.setattr(asking, "READINGS", {STRICT: replace(strict, version=99, read=read)})
     reparse(engine, "trial")
 
     told = rows(engine, "SELECT completion, reading_version, error_kind, tier FROM attempt ORDER BY completion")

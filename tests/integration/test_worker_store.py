@@ -15,7 +15,8 @@ from sqlalchemy import Engine, text
 
 from contract.items import canonical_digest
 from producer.enqueue import enqueue
-from producer.study_file import LoadedStudy, read_study
+from producer.loaded_study import LoadedStudy
+from producer.study_file import read_study
 from producer.window import recover
 from tests.builders import make_attempt, write_study
 from worker.records import Attempt, ClaimedJob, Deployment

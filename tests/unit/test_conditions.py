@@ -18,7 +18,7 @@ from contract.models import (
     SimulatedModel,
 )
 from contract.prompts import PromptSet
-from contract.study import Bundles, ClosedFormat, Retry, Sampling
+from contract.study import Bundles, ClosedFormat, Retry, Sampling, Step
 
 BODY = "{question}\n{choices}"
 
@@ -56,7 +56,8 @@ def condition(**changes: Any) -> Condition:  # noqa: ANN401
     [
         pytest.param({"dataset": "rivers"}, id="dataset"),
         pytest.param({"variant": Variant(order=(1, 0))}, id="order"),
-        pytest.param({"stage": "annotate"}, id="stage"),
+        pytest.param({"format": Step(step="one", prompt="own"), "variant": Variant(step="one")}, id="stage"),
+        pytest.param({"of": "another condition"}, id="whose answers it is shown"),
         pytest.param({"model": openai(name="other")}, id="model name"),
         pytest.param({"model": openai(model="smollm3")}, id="served model"),
         pytest.param({"model": simulated()}, id="provider"),

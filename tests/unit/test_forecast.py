@@ -12,8 +12,9 @@ from contract.pools import Pool, Prices
 from contract.tokens import estimate_tokens
 from ops.forecast import forecast
 from producer.forecast import DAY_S, Capacity, Load, Volume, cost, duration, together, volumes
+from producer.loaded_study import LoadedStudy
 from producer.plan import plan_jobs
-from producer.study_file import LoadedStudy, read_study
+from producer.study_file import read_study
 from tests.builders import write_study
 
 TWO_MODELS = [{"name": name, "provider": "simulated"} for name in ("one", "two")]

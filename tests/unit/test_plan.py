@@ -13,8 +13,8 @@ from contract.items import Item
 from contract.prompts import PromptSet
 from contract.study import Study
 from contract.yaml_lines import YamlDocument
+from producer.loaded_study import LoadedStudy
 from producer.plan import PlannedJob, plan_conditions, plan_jobs
-from producer.study_file import LoadedStudy
 from tests.builders import make_item
 
 PATH = Path("study.yaml")

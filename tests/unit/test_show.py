@@ -33,6 +33,7 @@ def attempt(number: int = 1, **changes: Any) -> AttemptSeen:  # noqa: ANN401
         "tokens_out": 1,
         "tokens_cached": None,
         "answer": 0,
+        "text": None,
         "tier": "bare_letter",
         "reason": None,
         "reading": "strict",
@@ -74,6 +75,7 @@ def job(*attempts: AttemptSeen, **changes: Any) -> JobSeen:  # noqa: ANN401
         "planned": True,
         "round": 1,
         "answer": 0 if attempts else None,
+        "text": None,
         "counted_attempt": attempts[-1].id if attempts else None,
         "source_id": "q0",
         "cluster": "c0",
@@ -299,3 +301,19 @@ def test_who_answered_is_told_down_to_the_weights_and_the_quota() -> None:
 
 def test_the_first_token_s_candidates_are_told_as_probabilities_the_likeliest_first() -> None:
     assert "first token: 'A' 0.500, 'B' 0.250" in shown(job(attempt(logprobs={"B": -1.3863, "A": -0.6931})))
+
+
+def test_a_text_that_a_step_made_is_shown_as_it_was_read_and_as_it_was_said() -> None:
+    said = attempt(completion=" a dog\n", answer=None, text="a dog", tier="text", reading="text", reading_version=1)
+    bad = attempt(2, outcome="invalid", completion="1973", answer=None, tier="not_right", reason="equals_right")
+
+    text = shown(
+        job(said, variant="plausible", order=(), answer=None, text="a dog"),
+        job(bad, variant="second", order=(), answer=None, state="invalid"),
+    )
+
+    assert "step plausible: answered, 'a dog'" in text
+    assert "' a dog\\n'" in text
+    assert "read the text 'a dog', by tier text of text 1" in text
+    assert "step second: invalid" in text
+    assert "read nothing: equals_right, by tier not_right" in text

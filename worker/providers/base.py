@@ -104,7 +104,7 @@ class Request:
 
     `call` is the id of the attempt, made before the call, so that any ledger can be matched with the attempts;
     `number` counts the calls of this job in its round, from 1. `allowed`: the only answers that the server may let the
-    model give, None where it may say anything.
+    model give, None where it may say anything. `open`: any text is an answer, not a choice among those shown.
     """
 
     call: UUID
@@ -114,6 +114,7 @@ class Request:
     seed: int
     timeout_s: float
     allowed: tuple[str, ...] | None = None
+    open: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,8 @@ others it picks the first slot with probability f, each order on its own. So ove
 
     PC = k + (1 - k) * 2 f (1 - f)          PF = (1 - k) * (1 - 2 f)
 
-A completion is unreadable with `invalid_rate` and the call fails with `fault_rate`. All draws are seeded hashes of the
+Where any text is an answer it makes one up. A completion is unreadable with `invalid_rate` (a text that was asked for
+is empty then) and the call fails with `fault_rate`. All draws are seeded hashes of the
 prompt (and of the request's seed and number where another try may differ): a study gives the same answers anywhere.
 """
 
@@ -69,6 +70,8 @@ class SimulatedProvider:
         return Description()
 
     def _answer(self, request: Request) -> str:
+        if request.open:
+            return self._made_up(request)
         question, shown = _shown(request.prompt)
         if len(shown) < 2:
             raise RejectedError(
@@ -83,6 +86,11 @@ class SimulatedProvider:
             return next(label for label, text in shown if text == favourite)
         first = self._draw("slot", request.prompt, str(request.seed)) < self._options.prefers_first
         return shown[0][0] if first else shown[1][0]
+
+    def _made_up(self, request: Request) -> str:
+        if self._draw("invalid", request.prompt, str(request.seed)) < self._options.invalid_rate:
+            return ""
+        return f"made up {self._draw('text', request.prompt, str(request.seed)):.9f}"
 
     def _draw(self, *parts: str) -> float:
         """A number in [0, 1) that depends on nothing but the model and `parts`."""

@@ -1,0 +1,119 @@
+"""Making a dataset: a recipe asks a model for texts, and its files are written from what came."""
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from contract.errors import InputError
+from ops.cli.connect import Connected, connect
+from ops.cli.names import Json
+from ops.cli.plan import tell_plan
+from ops.cli.recipes import find_recipe, only_dataset, recipe_changes
+from ops.cli.terminal import Exit, err, print_json, visible
+from ops.made_files import LEFT_OUT, refuse_changed, write_made
+from ops.made_texts import LeftOut, Made, read_made, rows_of
+from ops.progress import read_progress, read_study_spec
+from producer.loaded_study import LoadedStudy
+
+SHOWN = 10
+OUTCOMES = ("invalid", "refused", "failed")
+
+
+def build(
+    recipe: Annotated[str, typer.Argument(help="A recipe that comes along (squad-it-2), or a recipe file.")],
+    source: Annotated[
+        Path | None, typer.Option("--from", help="The data file with the questions.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="PROVIDER:MODEL", help="Who makes the texts, as ollama:gemma3:12b.")
+    ] = None,
+    pool: Annotated[list[str] | None, typer.Option(help="A pool that its calls go through; may be repeated.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first items.")] = None,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="The folder; data/RECIPE if left out.")] = None,
+    name: Annotated[str | None, typer.Option(help="The study's name; RECIPE-MODEL if left out.")] = None,
+    wait_for: Annotated[
+        float | None, typer.Option("--wait-for", min=0, help="Seconds to wait for what rests, as in run.")
+    ] = None,
+    plan_only: Annotated[bool, typer.Option("--plan", help="Say what it asks and costs, ask nobody.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a dataset by a recipe: ask a model for texts, check what comes, write the files.
+
+    It is a study like any other: it can be stopped and the same command goes on, status, show, pause and retry know it.
+    What a check finds fault with is asked for again as the recipe says; what stays bad is left out of the files and
+    listed beside them, and the command ends with 1.
+
+    \b
+    bothways build squad-it-2 --from SQuAD_it-test.json.gz --model gemini:gemini-3-flash --pool gemini-flash
+    bothways build squad-it-2 --from SQuAD_it-test.json.gz --model ollama:gemma3:12b --plan
+    """
+    from ops.cli.study import enqueue_study, follow_until_left
+    from producer.study_file import read_study
+
+    path = find_recipe(recipe)
+    changes = recipe_changes(path, name, model, pool)
+    data = {} if source is None else {only_dataset(path): source}
+    loaded = read_study(path, limit=limit, data=data, changes=changes, may_lack_data=plan_only)
+    if not loaded.study.steps:
+        raise InputError(path, "is no recipe: it has no steps; run it with: bothways run", line=1)
+    if plan_only:
+        tell_plan(loaded, as_json=as_json)
+        return
+    folder = out_dir or Path("data") / Path(recipe).stem
+    names = [*(output.file for output in loaded.study.writes), LEFT_OUT]
+    refuse_changed(folder, names)
+    connected = connect()
+    enqueue_study(connected, loaded)
+    code = follow_until_left(connected, loaded.study.study, wait_for_s=wait_for)
+    if code in (Exit.DONE, Exit.SOME_FAILED):
+        refuse_changed(folder, names)
+        code = _write(connected, loaded, folder, as_json=as_json)
+    raise typer.Exit(code)
+
+
+def _write(connected: Connected, loaded: LoadedStudy, folder: Path, *, as_json: bool) -> Exit:
+    """Write the files and say what is in them and what is not."""
+    study = loaded.study.study
+    made = read_made(connected.engine, study)
+    files: dict[str, list[dict[str, Any]]] = {}
+    left_out = list(made.left_out)
+    for output in loaded.study.writes:
+        files[output.file], twins = rows_of(output, made.items)
+        left_out += twins
+    files[LEFT_OUT] = [asdict(one) for one in left_out]
+    write_made(folder, files, _origin(connected, study, made))
+    told = {name: len(rows) for name, rows in files.items() if name != LEFT_OUT}
+    if as_json:
+        print_json({"study": study, "folder": str(folder), "rows": told, "left_out": files[LEFT_OUT]})
+    else:
+        _tell(folder, len(made.items), told, left_out, study)
+    return Exit.SOME_FAILED if left_out else Exit.DONE
+
+
+def _tell(folder: Path, items: int, rows: dict[str, int], left_out: list[LeftOut], study: str) -> None:
+    for name, count in rows.items():
+        err.print(visible(f"{folder / name}: {count:,} of {items:,} items"))
+    if not left_out:
+        return
+    err.print(visible(f"{len(left_out):,} texts are left out, each with its reason in {folder / LEFT_OUT}:"))
+    for (where, why), times in Counter((one.step or one.file, one.why) for one in left_out).most_common(SHOWN):
+        err.print(visible(f"  {times:,} x {where}: {why}"))
+    again = ",".join(outcome for outcome in OUTCOMES if any(one.state == outcome for one in left_out))
+    if again:
+        err.print(visible(f"to ask for them again: bothways retry {study} --outcome {again}, then the same command"))
+
+
+def _origin(connected: Connected, study: str, made: Made) -> dict[str, Any]:
+    """What made the files, for who reads them later."""
+    progress = read_progress(connected.engine, study)
+    return {
+        "study": study,
+        "revision": progress.revision,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "answered_by": made.answered_by,
+        "recipe": read_study_spec(connected.engine, study).model_dump(mode="json"),
+    }

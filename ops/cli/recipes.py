@@ -1,0 +1,70 @@
+"""The recipe behind what a person typed: its file, its dataset, and the model that is to make its texts."""
+
+import re
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from contract.errors import InputError, UsageError
+from contract.yaml_lines import YamlDocument, read_text
+
+_ENDING = ".yaml"
+_UNNAMEABLE = re.compile(r"[^A-Za-z0-9._:-]+")
+_LONGEST_NAME = 80
+
+
+def find_recipe(recipe: str) -> Path:
+    """The file of a recipe that comes along, by its name, or the file that is named; UsageError if there is none."""
+    if recipe.endswith((_ENDING, ".yml")):
+        return Path(recipe)
+    folder = files("producer") / "recipes"
+    known = sorted(entry.name.removesuffix(_ENDING) for entry in folder.iterdir() if entry.name.endswith(_ENDING))
+    if recipe not in known:
+        raise UsageError(f"no recipe {recipe!r}; there is {', '.join(known)}, or name a recipe file (.yaml)")
+    with as_file(folder / f"{recipe}{_ENDING}") as path:
+        return path
+
+
+def only_dataset(path: Path) -> str:
+    """The name of the dataset that the recipe file `path` takes its questions from."""
+    values = _values(path)
+    try:
+        name = values["datasets"][0]["name"]
+    except (KeyError, IndexError, TypeError):
+        name = None
+    if not isinstance(name, str):
+        raise InputError(path, "is missing", line=1, field="datasets[0].name")
+    return name
+
+
+def recipe_changes(path: Path, name: str | None, model: str | None, pools: list[str] | None) -> dict[str, Any]:
+    """What stands in the place of the recipe's own fields: its model, and its name, so that two models are two studies.
+
+    UsageError where no model is named anywhere, or not its provider, or where there are pools and no model.
+    """
+    if model is None:
+        if "models" not in _values(path):
+            raise UsageError("say who makes the texts: --model PROVIDER:MODEL, as ollama:gemma3:12b")
+        if pools:
+            raise UsageError("--pool is for the model that --model names; a recipe's own model names its pools itself")
+        return {} if name is None else {"study": name}
+    written = f"{_values(path).get('study')}-{model.partition(':')[2]}"
+    return {"study": name or _nameable(written), "models": [_entry(model, pools)]}
+
+
+def _entry(model: str, pools: list[str] | None) -> dict[str, Any]:
+    provider, separator, tag = model.partition(":")
+    if not (provider and separator and tag):
+        raise UsageError(f"--model takes PROVIDER:MODEL, as ollama:gemma3:12b or gemini:gemini-3-flash; not {model!r}")
+    entry: dict[str, Any] = {"provider": provider, "name": _nameable(tag), "model": tag}
+    return entry | ({"pools": pools} if pools else {})
+
+
+def _values(path: Path) -> dict[str, Any]:
+    values = YamlDocument(path, read_text(path)).values
+    return values if isinstance(values, dict) else {}
+
+
+def _nameable(text: str) -> str:
+    """`text` as a name may be: what no name holds becomes a hyphen."""
+    return _UNNAMEABLE.sub("-", text).strip("-._:")[:_LONGEST_NAME]

@@ -1,0 +1,80 @@
+"""What holds for a recipe: a study file with steps, which make texts, in the place of formats."""
+
+from collections.abc import Iterator
+
+from contract.study import Dataset, Study
+from contract.yaml_lines import FieldPath
+
+Fault = tuple[FieldPath, str]
+"""A field, and what is wrong with it."""
+
+
+def kind_faults(study: Study) -> Iterator[Fault]:
+    """What keeps a study from being one that asks, or a recipe."""
+    if study.formats and study.steps:
+        yield ("steps",), "a study has formats, which ask, or steps, which make data; take one of them out"
+    if not study.formats and not study.steps:
+        yield ("formats",), "is missing"
+    for number, dataset in enumerate(study.datasets):
+        if study.formats and dataset.prompt is None:
+            yield ("datasets", number, "prompt"), "is missing"
+    if study.formats and study.writes:
+        yield ("writes",), "only a recipe, a study with steps, writes data files; take this field out"
+    if study.steps:
+        yield from _recipe_faults(study)
+
+
+def _recipe_faults(study: Study) -> Iterator[Fault]:
+    yield from _step_faults(study)
+    yield from _output_faults(study)
+    for number, dataset in enumerate(study.datasets):
+        yield from _dataset_faults(number, dataset)
+    if len(study.models) > 1:
+        yield ("models", 1), "a recipe asks one model, whose texts make the files; give one"
+    if study.repeats > 1:
+        yield ("repeats",), "a recipe makes one text for each item and step; take this field out"
+    if study.retry.strategy == "constrain":
+        yield ("retry", "strategy"), "no server can be told which texts to allow; take resample or remind"
+    if study.retry.strategy == "remind" and study.retry.reminder is None:
+        yield ("retry", "strategy"), "ours speaks of letters; give a sentence of your own in retry.reminder"
+
+
+def _step_faults(study: Study) -> Iterator[Fault]:
+    seen: list[str] = []
+    for number, step in enumerate(study.steps):
+        place: FieldPath = ("steps", number)
+        if step.step in seen:
+            yield (*place, "step"), f"{step.step} is also the name of steps[{seen.index(step.step)}]; names must differ"
+        if step.after is not None and step.after not in seen:
+            yield (*place, "after"), f"there is no step {step.after} before this one"
+        if "not_earlier" in step.checks and step.after is None:
+            yield (*place, "checks"), "not_earlier is for a step that comes after another; name that in `after`"
+        seen.append(step.step)
+
+
+def _output_faults(study: Study) -> Iterator[Fault]:
+    if not study.writes:
+        yield ("writes",), "is missing; name the files, each with the steps that are its wrong answers"
+    known = [step.step for step in study.steps]
+    files: list[str] = []
+    for number, output in enumerate(study.writes):
+        for field in ("wrong_answer", "second_wrong_answer"):
+            name = getattr(output, field)
+            if name is not None and name not in known:
+                yield ("writes", number, field), f"there is no step {name}; there are {', '.join(known)}"
+        if output.file in files:
+            yield ("writes", number, "file"), f"writes[{files.index(output.file)}] has the same file; names must differ"
+        files.append(output.file)
+
+
+def _dataset_faults(number: int, dataset: Dataset) -> Iterator[Fault]:
+    place: FieldPath = ("datasets", number)
+    if number:
+        yield place, "a recipe makes its files of one dataset; give one"
+    if dataset.prompt is not None:
+        yield (*place, "prompt"), "the steps of a recipe name their prompts; take this field out"
+    if dataset.loader not in ("squad_it", "items"):
+        yield (*place, "loader"), "a recipe takes the loader squad_it, or items with the right answers as choices"
+    for field in ("wrong_answers", "stand_ins"):
+        if getattr(dataset, field) is not None:
+            yield (*place, field), "a recipe makes the wrong answers; take this field out"

@@ -1,0 +1,141 @@
+"""Recipes: study files whose steps make data."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.errors import InputError
+from ops.cli.recipes import find_recipe
+from producer.plan import plan_conditions, plan_jobs
+from producer.study_file import read_study
+from tests.builders import squad_document, write_recipe, write_study
+
+FIRST = {"step": "first", "prompt": "first.txt"}
+SECOND = {"step": "second", "prompt": "second.txt", "after": "first"}
+DATASET = {"name": "mill", "loader": "squad_it", "path": "squad.json", "language": "en"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"formats": [{"format": "closed"}]}, "steps", "take one of them out"),
+        ({"steps": [FIRST, dict(FIRST)]}, "steps[1].step", "first is also the name of steps[0]"),
+        ({"steps": [SECOND, FIRST]}, "steps[0].after", "there is no step first before this one"),
+        ({"steps": [FIRST | {"after": "first"}]}, "steps[0].after", "there is no step first before this one"),
+        ({"steps": [FIRST | {"checks": ["not_earlier"]}, SECOND]}, "steps[0].checks", "comes after another"),
+        ({"steps": [FIRST | {"checks": ["right"]}, SECOND]}, "steps[0].checks[0]", "must be 'bare'"),
+        ({"steps": [FIRST | {"prompt": "second.txt"}, SECOND]}, "steps[0].prompt", "{earlier} is for a step that"),
+        ({"steps": [FIRST, SECOND | {"prompt": "first.txt"}]}, "steps[1].prompt", "places {question} and {earlier}"),
+        ({"steps": [FIRST | {"prompt": "two-choice-low"}, SECOND]}, "steps[0].prompt", "nothing else in braces"),
+        ({"steps": [FIRST | {"prompt": "none.txt"}, SECOND]}, "steps[0].prompt", "there is no file"),
+        ({"writes": []}, "writes", "is missing; name the files"),
+        (
+            {"writes": [{"file": "a.jsonl", "wrong_answer": "third"}]},
+            "writes[0].wrong_answer",
+            "there is no step third",
+        ),
+        ({"writes": [{"file": "../a.jsonl", "wrong_answer": "first"}]}, "writes[0].file", ""),
+        ({"writes": [{"file": "a.jsonl", "wrong_answer": "first"}] * 2}, "writes[1].file", "has the same file"),
+        ({"datasets": [DATASET | {"prompt": "first.txt"}]}, "datasets[0].prompt", "the steps of a recipe name"),
+        ({"datasets": [DATASET | {"stand_ins": {"seed": 1}}]}, "datasets[0].stand_ins", "makes the wrong answers"),
+        ({"datasets": [DATASET | {"loader": "webgpt"}]}, "datasets[0].loader", "squad_it, or items"),
+        ({"datasets": [DATASET, DATASET | {"name": "other"}]}, "datasets[1]", "of one dataset"),
+        ({"repeats": 2}, "repeats", "one text for each item and step"),
+        ({"retry": {"invalid": 1, "strategy": "constrain"}}, "retry.strategy", "take resample or remind"),
+        ({"retry": {"invalid": 1, "strategy": "remind"}}, "retry.strategy", "a sentence of your own"),
+        (
+            {"retry": {"invalid": 1, "strategy": "remind", "reminder": "Only {letters}."}},
+            "retry.reminder",
+            "no value for letters",
+        ),
+    ],
+)
+def test_a_recipe_that_cannot_be_followed_is_refused_with_its_field(
+    tmp_path: Path, changes: dict[str, Any], field: str, said: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        read_study(write_recipe(tmp_path, **changes))
+
+    assert f": {field}: " in str(refused.value)
+    assert said in str(refused.value)
+
+
+def test_a_recipe_asks_one_model(tmp_path: Path) -> None:
+    models = [{"name": name, "provider": "simulated"} for name in ("one", "other")]
+
+    with pytest.raises(InputError, match=r"models\[1\]: a recipe asks one model"):
+        read_study(write_recipe(tmp_path, models=models))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"writes": [{"file": "a.jsonl", "wrong_answer": "first"}]}, "writes"),
+        ({"datasets": [{"name": "capitals", "loader": "items", "path": "items.jsonl"}]}, r"datasets\[0\].prompt"),
+        ({"formats": []}, "formats"),
+    ],
+)
+def test_a_study_that_asks_needs_what_asking_needs(tmp_path: Path, changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(InputError, match=f": {field}: "):
+        read_study(write_study(tmp_path, **changes))
+
+
+def test_the_right_answers_of_a_question_are_the_choices_of_its_item(tmp_path: Path) -> None:
+    document = squad_document()
+    blank = document["data"][0]["paragraphs"][1]["qas"][0]
+    blank["answers"] = [{"text": " ", "answer_start": 0}]
+    items = read_study(write_recipe(tmp_path, document=document)).items["mill"]
+
+    assert [(item.source_id, item.choices, item.target) for item in items] == [
+        ("m1", ("Ada", "ada built it"), 0),
+        ("m2", ("barley",), 0),
+        ("m3", ("",), None),
+    ]
+
+
+def test_items_with_a_right_answer_alone_will_do(tmp_path: Path) -> None:
+    rows = [{"id": "a", "question": "Which?", "choices": ["this"], "target": 0, "context": "This.", "language": "en"}]
+    write_study(tmp_path, items=rows)
+    dataset = {"name": "plain", "loader": "items", "path": "items.jsonl"}
+
+    (item,) = read_study(write_recipe(tmp_path, datasets=[dataset])).items["plain"]
+
+    assert item.choices == ("this",)
+
+
+def test_the_steps_of_an_item_are_planned_together_and_know_whom_they_come_after(tmp_path: Path) -> None:
+    loaded = read_study(write_recipe(tmp_path))
+    conditions = plan_conditions(loaded)
+    first, second = (condition for condition, _ in conditions.values())
+
+    assert (first.stage, first.format.format, first.variant.label, first.of) == ("generate", "open", "first", None)
+    assert (second.variant.label, second.of) == ("second", first.digest)
+    planned = [(job.item.source_id, conditions[job.condition][0].variant.label) for job in plan_jobs(loaded)]
+    assert planned == [(item, step) for item in ("m1", "m2", "m3") for step in ("first", "second")]
+
+
+def test_what_is_looked_at_may_change_without_asking_again_and_what_is_sent_may_not(tmp_path: Path) -> None:
+    before = set(plan_conditions(read_study(write_recipe(tmp_path))))
+
+    checked = write_recipe(tmp_path, steps=[FIRST | {"checks": ["bare"]}, SECOND | {"checks": ["not_earlier"]}])
+    assert set(plan_conditions(read_study(checked))) == before
+
+    (tmp_path / "first.txt").write_text("Another: {question}", encoding="utf-8")
+    assert not set(plan_conditions(read_study(write_recipe(tmp_path, keep_prompts=True)))) & before
+
+
+def test_the_recipe_that_comes_along_makes_the_files_of_its_authors(tmp_path: Path) -> None:
+    (tmp_path / "squad.json").write_text("{}", encoding="utf-8")
+    path = find_recipe("squad-it-2")
+    models = [{"name": "maker", "provider": "simulated"}]
+    source = write_recipe(tmp_path).parent / "squad.json"
+    study = read_study(path, data={"squad-it": source}, changes={"models": models}).study
+
+    assert [step.step for step in study.steps] == ["plausible", "out-of-context", "second-out-of-context"]
+    assert [output.file for output in study.writes] == [
+        "squad_it_plausible.jsonl",
+        "squad_it_ooc.jsonl",
+        "squad_it_all-wrong_plausible-ooc.jsonl",
+        "squad_it_all-wrong_ooc-ooc.jsonl",
+    ]
