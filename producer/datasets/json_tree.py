@@ -1,6 +1,6 @@
 """A JSON document by its places: every value knows where it stands, for messages like data[3].paragraphs[7].
 
-A row of JSON Lines is a document of its own.
+A row of JSON Lines, or of Parquet, is a document of its own.
 """
 
 import math
@@ -11,6 +11,7 @@ from pathlib import Path
 from contract.errors import InputError
 from producer.datasets.files import decode, open_data
 from producer.datasets.json_rows import json_rows, parse_json
+from producer.datasets.parquet_rows import parquet_rows
 from producer.datasets.rows import checked_text, listed, near_miss
 
 
@@ -88,8 +89,9 @@ class Node:
 
 
 def read_trees(path: Path) -> Iterator[Node]:
-    """The rows of a JSON Lines file, each a document."""
-    for row in json_rows(path):
+    """The rows of a Parquet file, or of JSON Lines under any other name, each a document."""
+    rows = parquet_rows(path) if path.suffix.lower() == ".parquet" else json_rows(path)
+    for row in rows:
         yield Node(path=path, value=row.values, row=row.number)
 
 

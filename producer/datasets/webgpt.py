@@ -1,5 +1,7 @@
 """WebGPT comparisons as OpenAI lays them out: a question and two answers, each with the score that people gave it.
 
+As JSON Lines, or as the Parquet file that the Hugging Face hub makes of them.
+
 Pairs with equal scores are left out, as in "Positional Bias in Binary Question Answering", section 3.1: neither is
 preferred. The preferred answer may stand second in the file; in canonical order it stands first. Some answers are
 empty; they were compared like the others and are shown as they stand.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from contract.errors import InputError
@@ -141,6 +142,25 @@ def test_a_comparison_that_cannot_be_asked_is_named_by_row_and_field(
 ) -> None:
     with pytest.raises(InputError, match=said):
         load(tmp_path / "w.jsonl", [row], loader="webgpt")
+
+
+def test_comparisons_are_read_from_parquet_as_the_hub_has_them(tmp_path: Path) -> None:
+    rows = [comparison(), comparison(score_0=-1, score_1=1), comparison(score_0=0, score_1=0)]
+    path = tmp_path / "0000.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+
+    items = load_dataset(Dataset(name="d", path=str(path), prompt="more-useful", loader="webgpt"), path)
+
+    assert items == load(tmp_path / "w.jsonl", rows, loader="webgpt")
+    assert len(items) == 2
+
+
+def test_a_comparison_in_parquet_that_cannot_be_asked_is_named_by_row_and_field(tmp_path: Path) -> None:
+    path = tmp_path / "0000.parquet"
+    pl.DataFrame([comparison(), comparison(score_0=None)]).write_parquet(path)
+
+    with pytest.raises(InputError, match="row 2: score_0: must be a number"):
+        load_dataset(Dataset(name="d", path=str(path), prompt="more-useful", loader="webgpt"), path)
 
 
 def test_a_message_is_the_first_comment_of_its_thread(tmp_path: Path) -> None:
