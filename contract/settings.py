@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_va
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from contract.errors import StackError, UnusableStackError
+from contract.errors import StackError, UnusableStackError, UsageError
 from contract.models import usable_address
 
 POOLS_FILE = Path("pools.yaml")
@@ -105,6 +105,25 @@ class _PoolsFile(BaseSettings):
 def pools_file() -> Path | None:
     """The file that names the quotas: BOTHWAYS_POOLS, else `pools.yaml` in the current folder; None if neither is."""
     return _PoolsFile().pools or (POOLS_FILE if POOLS_FILE.is_file() else None)
+
+
+class _CacheFolder(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="BOTHWAYS_", env_ignore_empty=True, extra="ignore")
+
+    cache: Path | None = None
+    xdg: Annotated[Path | None, Field(validation_alias="XDG_CACHE_HOME")] = None
+
+
+def cache_folder() -> Path:
+    """The folder of fetched data files: BOTHWAYS_CACHE, or `bothways` where caches are on this machine."""
+    named = _CacheFolder()
+    try:
+        if named.cache is not None:
+            return named.cache.expanduser().resolve()
+        usual = named.xdg if named.xdg is not None and named.xdg.is_absolute() else Path("~/.cache").expanduser()
+        return usual / "bothways"
+    except (RuntimeError, OSError):
+        raise UsageError("there is no folder for fetched files: set BOTHWAYS_CACHE to one") from None
 
 
 def load_settings() -> Settings:

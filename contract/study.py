@@ -138,12 +138,17 @@ class Dataset(Spec):
     ConvoKit corpus). `prompt` is the name of an instrument that comes with Bothways, or a .txt file beside the study
     file; where a study has steps, they name the prompts. `language` is that of the items that name none. `${NAME}` in
     a path is filled from the environment.
+
+    A path may be an address: `https://...`, or `hf://datasets/OWNER/NAME@REVISION/PATH` on the Hugging Face hub, with
+    `#PATTERN` for one file of an archive. It is fetched once and kept. `sha256` is the hash that the file at `path`, as
+    it is published, must have.
     """
 
     name: Name
     loader: Literal["items", "uncertainty", "squad_it", "squad_it_2", "webgpt", "winning_arguments"]
     path: Annotated[str, Field(min_length=1)]
     prompt: Annotated[str, Field(min_length=1)] | None = None
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{64}$")] | None = None
     setting: Literal["low", "medium", "high"] | None = None
     columns: Columns | None = None
     wrong_answers: Annotated[str, Field(min_length=1)] | None = None

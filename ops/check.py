@@ -50,14 +50,20 @@ def ok(about: str, said: str) -> Line:
 def check_data(loaded: LoadedStudy) -> Iterator[Line]:
     """The study's datasets, which were read."""
     for dataset in loaded.study.datasets:
-        expected = loaded.expected.get(dataset.name)
+        expected, found = loaded.expected.get(dataset.name), loaded.files[dataset.name]
+        if expected is not None and found.to_fetch:
+            said = f"must be fetched from {found.to_fetch[0].shown}; {expected:,} items are expected"
+            remedy = "`bothways run` fetches it, `bothways fetch` does so before"
+            yield Line(state=State.WARN, about=f"data {dataset.name}", said=said, remedy=remedy)
+            continue
         if expected is not None:
             remedy = f"give the file with --data {dataset.name}=PATH"
             said = f"its file is not at hand; {expected:,} items are expected"
             yield Line(state=State.FAIL, about=f"data {dataset.name}", said=said, remedy=remedy)
             continue
         as_said = "" if dataset.expect is None else ", as expected"
-        yield ok(f"data {dataset.name}", f"{len(loaded.items[dataset.name]):,} items{as_said}")
+        fetched = ", fetched already" if any(file.fetched for file in found.all) else ""
+        yield ok(f"data {dataset.name}", f"{len(loaded.items[dataset.name]):,} items{as_said}{fetched}")
 
 
 def check_schema(engine: Engine) -> Line:

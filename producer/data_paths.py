@@ -23,6 +23,11 @@ def filled(written: str, environment: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda match: _value(match, environment), written)
 
 
+def variables_in(written: str) -> list[str]:
+    """The names of the variables in `written`."""
+    return [match[1] for match in _VARIABLE.finditer(written)]
+
+
 def unusable(path: Path) -> str | None:
     """Why `path` is no file that can be opened, None if it may be one."""
     try:

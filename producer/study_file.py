@@ -1,7 +1,7 @@
 """Reads a study file. What is wrong is refused with file, line, the field's path and what would be right."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,7 +11,8 @@ from contract.items import Item
 from contract.refusals import refusal
 from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
-from producer.data_paths import filled, locate, unusable
+from producer.data_files import DataFiles, Fetch, FoundFiles, from_cache
+from producer.data_paths import filled
 from producer.datasets import load_dataset
 from producer.loaded_study import LoadedStudy
 from producer.recipe_file import kind_faults
@@ -22,42 +23,69 @@ def read_study(
     path: Path,
     *,
     limit: int | None = None,
-    data: Mapping[str, Path] = {},
+    data: Mapping[str, str | Path] = {},
     may_lack_data: bool = False,
+    fetch: Fetch | None = None,
     changes: Mapping[str, object] = {},
 ) -> LoadedStudy:
     """The study in `path` with its items and prompts.
 
-    `limit` keeps the first items of each dataset; `data` names a file for a dataset, whatever its `path` says.
-    `may_lack_data`: a dataset that says what to expect may do without its file. `changes` stand in the place of fields
-    of the file.
+    `limit` keeps the first items of each dataset; `data` names a file or an address for a dataset, whatever its `path`
+    says. `may_lack_data`: a dataset that says what to expect may do without its file. `fetch` is asked for files that
+    live at an address; without it they are taken from the cache, and nothing is fetched. `changes` stand in the place
+    of fields of the file.
     """
+    loaded = open_study(path, changes={**changes, **({} if limit is None else {"limit": limit})})
+    _refuse_mixtures(loaded)
+    _refuse_twins(loaded)
+    _refuse_unconstrained(loaded)
+    _refuse_strangers(loaded.study, data)
+    files = DataFiles(study=path, given=data, fetch=fetch or from_cache)
+    for number, step in enumerate(loaded.study.steps):
+        loaded.prompts[step.prompt] = step_prompt(loaded, step, ("steps", number, "prompt"))
+    for number, dataset in enumerate(loaded.study.datasets):
+        place: FieldPath = ("datasets", number)
+        if dataset.prompt is not None:
+            loaded.prompts[dataset.prompt] = dataset_prompt(loaded, dataset, dataset.prompt, (*place, "prompt"))
+        _refuse_combination(loaded, dataset, place)
+        found = loaded.files[dataset.name] = _find(loaded, dataset, place, files)
+        if may_lack_data and dataset.expect is not None and found.may_lack:
+            loaded.expected[dataset.name] = min(dataset.expect.items, loaded.study.limit or dataset.expect.items)
+        expected = dataset.name in loaded.expected
+        loaded.items[dataset.name] = [] if expected else _items(loaded, dataset, place, found)
+    return loaded
+
+
+def find_data(
+    path: Path, data: Mapping[str, str | Path], fetch: Fetch
+) -> Iterator[tuple[Dataset, FoundFiles | UsageError]]:
+    """The files of each dataset of the study in `path`, or why they cannot be used; no item is read of them."""
+    loaded = open_study(path, names_models=False)
+    _refuse_mixtures(loaded)
+    _refuse_twins(loaded)
+    _refuse_strangers(loaded.study, data)
+    files = DataFiles(study=path, given=data, fetch=fetch)
+    for number, dataset in enumerate(loaded.study.datasets):
+        try:
+            yield dataset, _find(loaded, dataset, ("datasets", number), files)
+        except UsageError as error:
+            yield dataset, error
+
+
+def open_study(path: Path, *, changes: Mapping[str, object] = {}, names_models: bool = True) -> LoadedStudy:
+    """The study in `path` by what stands in it, without what it refers to; its models as the environment names them."""
     document = YamlDocument(path, read_text(path))
     if not isinstance(document.values, dict):
         raise InputError(path, "a study file is a mapping that begins with `study: NAME`", line=1)
-    for name, value in {**changes, **({} if limit is None else {"limit": limit})}.items():
+    for name, value in changes.items():
         document.put(name, value)
-    _fill_models(path, document)
+    if names_models:
+        _fill_models(path, document)
     try:
         study = Study.model_validate(document.values)
     except ValidationError as error:
         raise refusal(path, document, error.errors(include_url=False)) from None
-    loaded = LoadedStudy(path=path, study=study, items={}, prompts={}, document=document)
-    _refuse_mixtures(loaded)
-    _refuse_twins(loaded)
-    _refuse_unconstrained(loaded)
-    _refuse_strangers(study, data)
-    for number, step in enumerate(study.steps):
-        loaded.prompts[step.prompt] = step_prompt(loaded, step, ("steps", number, "prompt"))
-    for number, dataset in enumerate(study.datasets):
-        place: FieldPath = ("datasets", number)
-        if dataset.prompt is not None:
-            loaded.prompts[dataset.prompt] = dataset_prompt(loaded, dataset, dataset.prompt, (*place, "prompt"))
-        expected = _expected(loaded, dataset, place) if may_lack_data and dataset.name not in data else None
-        if expected is not None:
-            loaded.expected[dataset.name] = expected
-        loaded.items[dataset.name] = [] if expected else _items(loaded, dataset, place, data.get(dataset.name))
-    return loaded
+    return LoadedStudy(path=path, study=study, items={}, prompts={}, document=document)
 
 
 def _fill_models(path: Path, document: YamlDocument) -> None:
@@ -118,34 +146,25 @@ def _refuse_unconstrained(loaded: LoadedStudy) -> None:
             raise loaded.refuse(("models", number), problem)
 
 
-def _refuse_strangers(study: Study, data: Mapping[str, Path]) -> None:
+def _refuse_strangers(study: Study, data: Mapping[str, object]) -> None:
     known = [dataset.name for dataset in study.datasets]
     for name in data:
         if name not in known:
             raise UsageError(f"--data {name}: study {study.study} has no such dataset; it has {', '.join(known)}")
 
 
-def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, given: Path | None) -> list[Item]:
-    _refuse_combination(loaded, dataset, field)
-    path = _file(loaded, dataset, (*field, "path"), given)
-    wrong_answers = None if dataset.wrong_answers is None else _file(loaded, dataset, (*field, "wrong_answers"))
-    items = load_dataset(dataset, path, wrong_answers, to_be_answered=bool(loaded.study.formats))
+def _find(loaded: LoadedStudy, dataset: Dataset, place: FieldPath, files: DataFiles) -> FoundFiles:
+    """The dataset's files, where they are at hand."""
+    return files.find(dataset, lambda name, problem: loaded.refuse((*place, name), problem))
+
+
+def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, found: FoundFiles) -> list[Item]:
+    items = load_dataset(dataset, *found.paths(), to_be_answered=bool(loaded.study.formats))
     _check_expectation(loaded, dataset, len(items), field)
     check_reminder(loaded, dataset, items)
     for form in loaded.study.forms:
         check_prompt_fits(loaded, dataset, form, items, field)
     return items[: loaded.study.limit]
-
-
-def _expected(loaded: LoadedStudy, dataset: Dataset, place: FieldPath) -> int | None:
-    """How many items a dataset has whose file is not at hand; None where it is, or where nothing is expected."""
-    if dataset.expect is None:
-        return None
-    try:
-        _file(loaded, dataset, (*place, "path"))
-    except InputError:
-        return min(dataset.expect.items, loaded.study.limit or dataset.expect.items)
-    return None
 
 
 def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> None:
@@ -161,28 +180,6 @@ def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath)
     if dataset.loader == "squad_it" and len(sources) != 1 and loaded.study.formats:
         problem = "loader squad_it needs one of the two: wrong_answers: FILE, or stand_ins: {seed: 1}"
         raise loaded.refuse((*field, sources[-1] if sources else "loader"), problem)
-
-
-def _file(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, given: Path | None = None) -> Path:
-    """The file that `field` names, or the one that is given instead of it."""
-    if given is not None:
-        problem = unusable(given)
-        if problem:
-            raise UsageError(f"--data {dataset.name}: {problem}")
-        return given
-    written = str(getattr(dataset, str(field[-1])))
-    option = f"give the file with --data {dataset.name}=PATH" if field[-1] == "path" else "write the path here"
-    try:
-        path = locate(written, loaded.path.parent, os.environ)
-    except KeyError as error:
-        problem = f"the variable {error.args[0]} is not set; set it to the file's path, or {option}"
-        raise loaded.refuse(field, problem) from None
-    except ValueError as error:
-        raise loaded.refuse(field, str(error)) from None
-    problem = unusable(path)
-    if problem:
-        raise loaded.refuse(field, problem)
-    return path
 
 
 def _check_expectation(loaded: LoadedStudy, dataset: Dataset, found: int, field: FieldPath) -> None:

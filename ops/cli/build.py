@@ -10,9 +10,10 @@ import typer
 
 from contract.errors import InputError
 from ops.cli.connect import Connected, connect
+from ops.cli.fetching import Fetching
 from ops.cli.names import Json
 from ops.cli.plan import tell_plan
-from ops.cli.recipes import find_recipe, only_dataset, recipe_changes
+from ops.cli.recipes import find_recipe, questions_from, recipe_changes
 from ops.cli.terminal import Exit, err, print_json, visible
 from ops.made_files import LEFT_OUT, refuse_changed, write_made
 from ops.made_texts import LeftOut, Made, read_made, rows_of
@@ -26,7 +27,8 @@ OUTCOMES = ("invalid", "refused", "failed")
 def build(
     recipe: Annotated[str, typer.Argument(help="A recipe that comes along (squad-it-2), or a recipe file.")],
     source: Annotated[
-        Path | None, typer.Option("--from", help="The data file with the questions.", show_default=False)
+        str | None,
+        typer.Option("--from", help="The questions: a file, an address, or the dataset's name.", show_default=False),
     ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="PROVIDER:MODEL", help="Who makes the texts, as ollama:gemma3:12b.")
@@ -48,16 +50,17 @@ def build(
     listed beside them, and the command ends with 1.
 
     \b
-    bothways build squad-it-2 --from SQuAD_it-test.json.gz --model gemini:gemini-3-flash --pool gemini-flash
+    bothways build squad-it-2 --from SQuAD-it --model gemini:gemini-3-flash --pool gemini-flash
     bothways build squad-it-2 --from SQuAD_it-test.json.gz --model ollama:gemma3:12b --plan
     """
     from ops.cli.study import enqueue_study, follow_until_left
     from producer.study_file import read_study
 
     path = find_recipe(recipe)
-    changes = recipe_changes(path, name, model, pool)
-    data = {} if source is None else {only_dataset(path): source}
-    loaded = read_study(path, limit=limit, data=data, changes=changes, may_lack_data=plan_only)
+    data = questions_from(path, source)
+    changes = recipe_changes(path, name, model, pool, other_questions=bool(data))
+    fetch = None if plan_only else Fetching()
+    loaded = read_study(path, limit=limit, data=data, changes=changes, may_lack_data=plan_only, fetch=fetch)
     if not loaded.study.steps:
         raise InputError(path, "is no recipe: it has no steps; run it with: bothways run", line=1)
     if plan_only:

@@ -69,7 +69,7 @@ def check(
     raise typer.Exit(code)
 
 
-def _looked_at(study: Path, data: dict[str, Path], *, calls: bool) -> Iterator[Line]:
+def _looked_at(study: Path, data: dict[str, str], *, calls: bool) -> Iterator[Line]:
     """The lines, one after the other; InputError or StackError where nothing more can be seen."""
     loaded = read_study(study, data=data, may_lack_data=True)
     yield ok("study file", str(study))

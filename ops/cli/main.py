@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import build, check, compare, machines, plan, reparse, services, steer, studies
+from ops.cli import build, check, compare, fetch, machines, plan, reparse, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ for command in (
     studies.init,
     check.check,
     plan.plan,
+    fetch.fetch,
     studies.run,
     studies.status,
     studies.show,

@@ -17,7 +17,9 @@ Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only this
 
 DataPaths = Annotated[
     list[str] | None,
-    typer.Option("--data", metavar="NAME=PATH", help="Where the file of a dataset is; may be repeated."),
+    typer.Option(
+        "--data", metavar="NAME=PATH", help="Where the file of a dataset is, or its address; may be repeated."
+    ),
 ]
 
 
@@ -35,12 +37,12 @@ def listed(values: list[str] | None) -> tuple[str, ...] | None:
     return tuple(values) if values else None
 
 
-def data_paths(data: list[str] | None) -> dict[str, Path]:
-    """The files that --data names, by dataset; UsageError for an entry of another form."""
+def data_paths(data: list[str] | None) -> dict[str, str]:
+    """The paths or addresses that --data names, by dataset; UsageError for an entry of another form."""
     paths = {}
     for entry in data or ():
         name, separator, path = entry.partition("=")
         if not (name and separator and path):
             raise UsageError(f"--data takes NAME=PATH, with the dataset's name; not {entry!r}")
-        paths[name] = Path(path)
+        paths[name] = path
     return paths

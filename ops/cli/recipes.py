@@ -7,6 +7,8 @@ from typing import Any
 
 from contract.errors import InputError, UsageError
 from contract.yaml_lines import YamlDocument, read_text
+from producer.data_paths import unusable
+from producer.fetching.addresses import is_address
 
 _ENDING = ".yaml"
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._:-]+")
@@ -25,31 +27,42 @@ def find_recipe(recipe: str) -> Path:
         return path
 
 
-def only_dataset(path: Path) -> str:
-    """The name of the dataset that the recipe file `path` takes its questions from."""
-    values = _values(path)
-    try:
-        name = values["datasets"][0]["name"]
-    except (KeyError, IndexError, TypeError):
-        name = None
+def questions_from(path: Path, source: str | None) -> dict[str, str]:
+    """The file or address of the recipe's questions, by their dataset; empty where the recipe's own are meant.
+
+    `source` may also be the dataset's name: then they come from where the recipe says that it lives.
+    """
+    name = _dataset(path).get("name")
     if not isinstance(name, str):
         raise InputError(path, "is missing", line=1, field="datasets[0].name")
-    return name
+    if source is None or source.casefold() == name.casefold():
+        return {}
+    if not is_address(source) and (problem := unusable(Path(source))):
+        raise UsageError(f"--from {source}: {problem}; name a file, an address, or {name}")
+    return {name: source}
 
 
-def recipe_changes(path: Path, name: str | None, model: str | None, pools: list[str] | None) -> dict[str, Any]:
+def recipe_changes(
+    path: Path, name: str | None, model: str | None, pools: list[str] | None, *, other_questions: bool = False
+) -> dict[str, Any]:
     """What stands in the place of the recipe's own fields: its model, and its name, so that two models are two studies.
 
+    `other_questions`: what the recipe says of the hash and the number of its own does not hold.
     UsageError where no model is named anywhere, or not its provider, or where there are pools and no model.
     """
+    changes: dict[str, Any] = {}
+    if other_questions:
+        changes["datasets"] = [{k: v for k, v in _dataset(path).items() if k not in ("sha256", "expect")}]
+    if name is not None:
+        changes["study"] = name
     if model is None:
         if "models" not in _values(path):
             raise UsageError("say who makes the texts: --model PROVIDER:MODEL, as ollama:gemma3:12b")
         if pools:
             raise UsageError("--pool is for the model that --model names; a recipe's own model names its pools itself")
-        return {} if name is None else {"study": name}
+        return changes
     written = f"{_values(path).get('study')}-{model.partition(':')[2]}"
-    return {"study": name or _nameable(written), "models": [_entry(model, pools)]}
+    return {"study": _nameable(written), "models": [_entry(model, pools)]} | changes
 
 
 def _entry(model: str, pools: list[str] | None) -> dict[str, Any]:
@@ -58,6 +71,13 @@ def _entry(model: str, pools: list[str] | None) -> dict[str, Any]:
         raise UsageError(f"--model takes PROVIDER:MODEL, as ollama:gemma3:12b or gemini:gemini-3-flash; not {model!r}")
     entry: dict[str, Any] = {"provider": provider, "name": _nameable(tag), "model": tag}
     return entry | ({"pools": pools} if pools else {})
+
+
+def _dataset(path: Path) -> dict[str, Any]:
+    """The dataset that the recipe takes its questions from, as its file says it; empty where there is none."""
+    datasets = _values(path).get("datasets")
+    first = datasets[0] if isinstance(datasets, list) and datasets else None
+    return first if isinstance(first, dict) else {}
 
 
 def _values(path: Path) -> dict[str, Any]:

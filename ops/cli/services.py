@@ -13,6 +13,7 @@ from contract.errors import UsageError
 from contract.settings import state_folder
 from ops.cli.awaiting import AwaitS, await_stack, connect_service
 from ops.cli.connect import connect
+from ops.cli.fetching import Fetching
 from ops.cli.machines import known_pools
 from ops.cli.needs import needing
 from ops.cli.studies import write_study_report
@@ -70,7 +71,7 @@ def demo(
     from ops.cli.study import enqueue_study, follow_study
     from producer.study_file import read_study
 
-    loaded = read_study(study)
+    loaded = read_study(study, fetch=Fetching())
     known_pools()
     err.print("starting Postgres, Valkey and a small language model ...")
     try:

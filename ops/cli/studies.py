@@ -12,6 +12,7 @@ import typer
 
 from contract.errors import UsageError
 from ops.cli.connect import Connected, connect
+from ops.cli.fetching import Fetching
 from ops.cli.follow import fault_lines, stuck_reasons, watch
 from ops.cli.names import DataPaths, Json, OneModel, StudyFile, StudyName, data_paths, study_name
 from ops.cli.needs import needing
@@ -55,16 +56,17 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Plan a study and enqueue what is new; running it again adds nothing.
+    """Plan a study and enqueue what is new; running it again adds nothing. Data that live at an address are fetched.
 
     \b
     bothways run studies/demo.yaml --wait
+    bothways run studies/squad_it_low.yaml --limit 40 --wait
     bothways run studies/squad_it_low.yaml --limit 40 --data squad-it-low=SQuAD_it-test.json.gz --wait
     """
     from ops.cli.study import enqueue_study, follow_until_left
     from producer.study_file import read_study
 
-    loaded = read_study(study, limit=limit, data=data_paths(data))
+    loaded = read_study(study, limit=limit, data=data_paths(data), fetch=Fetching())
     connected = connect()
     enqueue_study(connected, loaded)
     if wait:

@@ -14,7 +14,8 @@ from ops.cli.main import app
 README = Path(__file__).parents[2] / "README.md"
 ROOT_COMMAND = get_command(app)
 COMMANDS = tuple(getattr(ROOT_COMMAND, "commands", {}))
-READS = ("status", "show", "report", "compare", "check", "plan", "hosts", "health", "pools", "reparse", "build")
+READS = ("status", "show", "report", "compare", "check", "plan", "hosts", "health", "pools", "reparse")
+WRITES_FILES = ("fetch", "build")
 NAMES_ITS_MODEL = ("build",)
 """Where --model chooses none of a study's models but names the one to ask."""
 STEERS = ("retry", "pause", "resume", "cancel")
@@ -36,7 +37,7 @@ def test_the_commands_are_those_of_the_manual() -> None:
     text = help_of()
 
     assert set(COMMANDS) == {
-        *("init", "check", "plan", "run", "status", "show", "report", "compare", "reparse", "build"),
+        *("init", "check", "plan", "fetch", "run", "status", "show", "report", "compare", "reparse", "build"),
         *("retry", "pause", "resume", "cancel"),
         *("hosts", "health", "pools", "up", "demo", "worker", "dispatch", "migrate"),
     }
@@ -85,7 +86,7 @@ def test_an_option_of_several_commands_begins_with_the_same_words(flag: str) -> 
     assert len(beginnings) == 1, beginnings
 
 
-@pytest.mark.parametrize("command", [*READS, *STEERS])
+@pytest.mark.parametrize("command", [*READS, *WRITES_FILES, *STEERS])
 def test_what_a_command_tells_can_be_had_as_json(command: str) -> None:
     assert [option.is_flag for option in options_of(command) if "--json" in option.opts] == [True]
 

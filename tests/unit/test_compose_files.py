@@ -114,6 +114,13 @@ def test_services_see_nothing_of_the_folder_that_people_work_in() -> None:
     assert seen == {"bothways"}
 
 
+def test_what_a_command_fetches_is_kept_in_the_folder_that_people_work_in() -> None:
+    command = services(SERVER)["bothways"]
+
+    assert command["environment"]["BOTHWAYS_CACHE"].startswith("/work/")
+    assert command["environment"].items() >= services(SERVER)["worker-api"]["environment"].items()
+
+
 def test_a_gpu_host_needs_three_variables() -> None:
     required = {name for name, how in _VARIABLE.findall(text(GPU_HOST)) if how == ":?"}
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from contract.errors import InputError
-from ops.cli.recipes import find_recipe
+from contract.errors import InputError, UsageError
+from ops.cli.recipes import find_recipe, questions_from, recipe_changes
 from producer.plan import plan_conditions, plan_jobs
 from producer.study_file import read_study
 from tests.builders import squad_document, write_recipe, write_study
@@ -126,16 +126,60 @@ def test_what_is_looked_at_may_change_without_asking_again_and_what_is_sent_may_
 
 
 def test_the_recipe_that_comes_along_makes_the_files_of_its_authors(tmp_path: Path) -> None:
-    (tmp_path / "squad.json").write_text("{}", encoding="utf-8")
     path = find_recipe("squad-it-2")
-    models = [{"name": "maker", "provider": "simulated"}]
     source = write_recipe(tmp_path).parent / "squad.json"
-    study = read_study(path, data={"squad-it": source}, changes={"models": models}).study
+    changes = recipe_changes(path, None, "simulated:maker", None, other_questions=True)
+    study = read_study(path, data=questions_from(path, str(source)), changes=changes).study
 
+    assert study.study == "squad-it-2-maker"
     assert [step.step for step in study.steps] == ["plausible", "out-of-context", "second-out-of-context"]
     assert [output.file for output in study.writes] == [
         "squad_it_plausible.jsonl",
         "squad_it_ooc.jsonl",
         "squad_it_all-wrong_plausible-ooc.jsonl",
         "squad_it_all-wrong_ooc-ooc.jsonl",
+    ]
+
+
+def test_a_recipe_s_own_questions_are_meant_by_their_dataset_s_name_and_are_none_but_those(tmp_path: Path) -> None:
+    path = find_recipe("squad-it-2")
+    changes = recipe_changes(path, "mine", "simulated:maker", ["p"])
+
+    assert questions_from(path, "SQuAD-it") == questions_from(path, None) == {}
+    study = read_study(path, changes=changes, may_lack_data=True).study
+    (dataset,) = study.datasets
+    assert dataset.sha256 is not None
+    assert dataset.expect is not None
+    assert study.study == "mine"
+    assert [(model.name, model.model) for model in study.models] == [("maker", "maker")]
+    with pytest.raises(UsageError, match="name a file, an address, or squad-it"):
+        questions_from(path, str(tmp_path / "none.json"))
+
+
+@pytest.mark.parametrize(
+    ("model", "pools", "said"),
+    [
+        (None, None, "say who makes the texts"),
+        ("gemma3", None, "--model takes PROVIDER:MODEL"),
+        (":gemma3", None, "--model takes PROVIDER:MODEL"),
+    ],
+)
+def test_a_recipe_without_a_model_needs_one_by_its_provider_and_name(
+    model: str | None, pools: list[str] | None, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        recipe_changes(find_recipe("squad-it-2"), None, model, pools)
+
+
+def test_pools_are_those_of_the_model_that_is_named_with_them(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--pool is for the model"):
+        recipe_changes(write_recipe(tmp_path), None, None, ["p"])
+
+
+def test_two_models_make_two_studies_whatever_they_are_called() -> None:
+    changes = recipe_changes(find_recipe("squad-it-2"), None, "ollama:hf.co/some one/gemma3:12b", None)
+
+    assert changes["study"] == "squad-it-2-hf.co-some-one-gemma3:12b"
+    assert changes["models"] == [
+        {"provider": "ollama", "name": "hf.co-some-one-gemma3:12b", "model": "hf.co/some one/gemma3:12b"}
     ]

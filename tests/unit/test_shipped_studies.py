@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from contract.errors import InputError
+from producer.fetching.addresses import is_address, read_address
 from producer.forecast import volumes
 from producer.plan import plan_conditions
-from producer.study_file import read_study
+from producer.study_file import open_study, read_study
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,12 +17,13 @@ NAMES = {"LLAMA": "llama3.1:8b-italian", "GEMINI_FIRST": "gemini-3-flash", "GEMI
 
 
 @pytest.fixture(autouse=True)
-def named_models(monkeypatch: pytest.MonkeyPatch) -> None:
+def named_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The models that a study cannot name by itself, and no data."""
     for name, model in NAMES.items():
         monkeypatch.setenv(name, model)
-    for name in ("SQUAD_IT", "SQUAD_IT_2_PLAUSIBLE", "SQUAD_IT_2_ALL_WRONG", "WEBGPT", "WINNING_ARGUMENTS"):
+    for name in ("SQUAD_IT_2_PLAUSIBLE", "SQUAD_IT_2_ALL_WRONG"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BOTHWAYS_CACHE", str(tmp_path))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.yaml")), ids=lambda path: path.stem)
@@ -38,6 +40,21 @@ def test_the_positional_bias_paper_asks_379_800_times() -> None:
     assert sum(volume.jobs for volume in volumes(paper)) == 379_800
     assert [dataset.expect and dataset.expect.items for dataset in paper.study.datasets] == [7609] * 3 + [14_346, 807]
     assert [model.model for model in paper.study.models if model.name == "Llama-3.1-8B"] == ["llama3.1:8b-italian"]
+
+
+def test_what_the_studies_fetch_lives_at_addresses_that_can_be_read() -> None:
+    written = {
+        dataset.name: dataset.path
+        for path in (ROOT / "studies").glob("*.yaml")
+        for dataset in open_study(path).study.datasets
+        if is_address(dataset.path)
+    }
+
+    assert {name: read_address(path).name for name, path in written.items()} == {
+        "squad-it-low": "SQuAD_it-test.json.gz",
+        "webgpt": "comparisons.jsonl",
+        "winning-arguments": "cmv.tar.bz2",
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)

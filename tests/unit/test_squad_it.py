@@ -188,10 +188,8 @@ def test_the_study_reads_the_real_file_whole() -> None:
 
 
 @with_the_real_file
-def test_a_limit_keeps_the_first_real_items_and_the_expectation_is_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SQUAD_IT", str(REAL))
-
-    items = read_study(STUDY, limit=40).items["squad-it-low"]
+def test_a_limit_keeps_the_first_real_items_and_the_expectation_is_of_the_file() -> None:
+    items = read_study(STUDY, limit=40, data={"squad-it-low": REAL}).items["squad-it-low"]
 
     assert (len(items), items[0].source_id) == (40, "5725b33f6a3fe71400b8952d")
     assert items[0].choices[0] == "ottobre 1973"
