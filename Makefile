@@ -23,6 +23,9 @@ lint: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Tests start Python hundreds of times: where it is told to keep no bytecode, each start would compile everything again.
+unit long chaos: export PYTHONDONTWRITEBYTECODE =
+
 unit: .venv/ready
 	$(BIN)/pytest -n 3 --dist loadfile
 
