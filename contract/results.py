@@ -8,6 +8,10 @@ LOSSES_ALONE = 2
 """From so many losses on, a job is suspected to kill its worker: it travels alone and is asked alone in its process."""
 
 
+CHILD_ROUNDS = "CASE WHEN job.parent IS NULL THEN 1 ELSE job.round END"
+"""From which round on attempts count: a child's earlier rounds were shown another text of its parent."""
+
+
 def first_attempt(job: str) -> str:
     """The earliest attempt with a completion or a block; a transport fault never counts."""
     return f"""
@@ -16,12 +20,16 @@ def first_attempt(job: str) -> str:
     """  # noqa: S608
 
 
-def counted_attempt(job: str, *, also: str | None = None) -> str:
+def counted_attempt(job: str, *, since: str = "1", also: str | None = None) -> str:
     """The earliest attempt that was read, else the last completion; none where no completion was to be had.
 
-    `also` selects one more attempt (id, outcome, answer, text, claim, started_at) that is just being inserted.
+    Attempts count from the round `since` on: CHILD_ROUNDS where the job may be a child and its row is in scope. `also`
+    selects one more attempt (id, outcome, answer, text, claim, started_at) that is just being inserted.
     """
-    found = f"SELECT id, outcome, answer, text, claim, started_at FROM attempt WHERE attempt.job = {job}"  # noqa: S608
+    found = f"""
+        SELECT id, outcome, answer, text, claim, started_at FROM attempt
+        WHERE attempt.job = {job} AND attempt.round >= {since}
+    """  # noqa: S608
     among = f"{found} UNION ALL {also}" if also else found
     return f"""
         SELECT id, outcome, answer, text FROM ({among}) AS attempt WHERE outcome <> 'no_completion'

@@ -1,49 +1,82 @@
-"""The files that a recipe writes: whole or not at all, and never over what a person has changed."""
+"""The files that a recipe writes: whole or not at all, never over what a person has changed or another study made."""
 
+import fcntl
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from contract.errors import UsageError
 
 ORIGIN = "origin.json"
-"""Which study, model and prompts made the files beside it, and the hash that each of them had."""
+"""Which study, model and prompts made the files beside it, and the hash of each."""
 LEFT_OUT = "left_out.jsonl"
 """Every item that is missing from some file, and why."""
+_LOCK = ".lock"
+_BESIDE = ".new"
+
+Rows = Sequence[Mapping[str, Any]]
 
 
-def refuse_changed(folder: Path, names: Sequence[str]) -> None:
-    """UsageError if one of the files is there and is not as an earlier build left it."""
-    known = _hashes(folder)
-    for name in names:
-        path = folder / name
-        if path.exists() and known.get(name) != _digest(path):
-            problem = "was changed since it was made" if name in known else "is there already and is none of ours"
-            raise UsageError(f"{path} {problem}; move it away, or name another folder with --out")
+def prepare_folder(folder: Path, study: str, names: Sequence[str]) -> None:
+    """Make the folder and see that the files may be written; UsageError that says why not.
+
+    They may not where one is there that a person has changed, or that another study or nobody known has made.
+    """
+    with _locked(folder):
+        _refuse_others(folder, study, names)
 
 
-def write_made(folder: Path, files: dict[str, list[dict[str, Any]]], origin: dict[str, Any]) -> None:
-    """Write the files (rows by name) and their origin; UsageError where the folder cannot be written to."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        written = {}
-        for name, rows in files.items():
-            _replace(folder / name, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-            written[name] = {"rows": len(rows), "sha256": _digest(folder / name)}
-        _replace(folder / ORIGIN, [json.dumps(origin | {"files": written}, ensure_ascii=False, indent=2), "\n"])
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written to: {error.strerror}; name another folder with --out") from None
+def write_made(folder: Path, study: str, files: Mapping[str, Rows], origin: Mapping[str, Any]) -> None:
+    """Write the files (rows by name) of `study` and their origin; UsageError as for `prepare_folder`."""
+    content = {name: _lines(rows) for name, rows in files.items()}
+    told = {
+        name: {"rows": len(rows), "sha256": hashlib.sha256(content[name]).hexdigest()} for name, rows in files.items()
+    }
+    with _locked(folder):
+        before = _refuse_others(folder, study, list(files))
+        # What was there is known until all is in its place: whoever is killed between two files can begin again.
+        _put(folder / ORIGIN, _json({"study": study, **origin, "files": told, "before": before}))
+        for name, written in content.items():
+            _put(folder / name, written)
+        _put(folder / ORIGIN, _json({"study": study, **origin, "files": told}))
 
 
-def _hashes(folder: Path) -> dict[str, str]:
+def _refuse_others(folder: Path, study: str, names: Sequence[str]) -> dict[str, str]:
+    """The hashes of the files that are there; UsageError for one that must not be written over."""
+    origin = _origin(folder)
+    if origin is not None and origin.get("study") != study:
+        made_by = origin.get("study") or "somebody else"
+        raise UsageError(f"the files in {folder} were made by {made_by}; name another folder with --out")
+    there = {}
+    for name in [name for name in names if (folder / name).exists()]:
+        digest = _digest(folder / name)
+        if digest is None or digest not in _known(origin, name):
+            problem = "is there already and is none of ours" if origin is None else "was changed since it was made"
+            raise UsageError(f"{folder / name} {problem}; move it away, or name another folder with --out")
+        there[name] = digest
+    return there
+
+
+def _origin(folder: Path) -> dict[str, Any] | None:
+    """What made the files that are there; None where nothing says so, empty where it is none of ours."""
     try:
         origin = json.loads((folder / ORIGIN).read_text(encoding="utf-8"))
-        return {name: told["sha256"] for name, told in origin["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
         return {}
+    return origin if isinstance(origin, dict) else {}
+
+
+def _known(origin: dict[str, Any] | None, name: str) -> set[str]:
+    """The hashes that a file of ours may have."""
+    if origin is None:
+        return set()
+    told = origin.get("files", {}).get(name, {})
+    return {told.get("sha256"), origin.get("before", {}).get(name)} - {None}
 
 
 def _digest(path: Path) -> str | None:
@@ -53,13 +86,28 @@ def _digest(path: Path) -> str | None:
         return None
 
 
-def _replace(path: Path, lines: Iterable[str]) -> None:
-    """Write beside and put in place, so that nobody ever reads half a file."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other builds out of the folder, which is made if it is not there."""
     try:
-        # Half a surrogate pair cannot come out of the database, so every text can be written.
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / _LOCK).open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written to: {error.strerror}; name another folder with --out") from None
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Write beside and put in place, so that nobody ever reads half a file."""
+    beside = path.with_name(f".{path.name}{_BESIDE}")
+    beside.write_bytes(content)
+    beside.replace(path)
+
+
+def _lines(rows: Rows) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()

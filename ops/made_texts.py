@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from contract.database import postgres_errors
-from contract.formats.generated import same
-from contract.results import counted_attempt
+from contract.reading.same import same
+from contract.results import CHILD_ROUNDS, counted_attempt
 from contract.study import Output
 from producer.studies import find_study
 
@@ -17,7 +17,7 @@ _TEXTS = text(f"""
            counted.completion, last.error_kind, last.error_message, parent.state AS parent_state
     FROM job JOIN condition ON condition.id = job.condition JOIN item ON item.id = job.item
     LEFT JOIN job AS parent ON parent.id = job.parent
-    LEFT JOIN LATERAL ({counted_attempt("job.id")}) AS found ON true
+    LEFT JOIN LATERAL ({counted_attempt("job.id", since=CHILD_ROUNDS)}) AS found ON true
     LEFT JOIN attempt AS counted ON counted.id = found.id
     LEFT JOIN LATERAL (
         SELECT error_kind, error_message FROM attempt WHERE attempt.job = job.id
@@ -37,7 +37,8 @@ _ANSWERED_BY = text("""
 class LeftOut:
     """An item that is not in some file: a step without a text, or (`file`) two texts that say the same.
 
-    `state` is that of the step's job, None for a file; `said` is what came last, None if nothing did.
+    `state` is that of the step's job, "waits" for one that needs another step's text, None for a file; `said` is what
+    came last, None if nothing did.
     """
 
     id: str
@@ -118,7 +119,7 @@ def _row(item: MadeItem, texts: list[str]) -> dict[str, str]:
 def _left_out(row: Any) -> LeftOut:  # noqa: ANN401 - a database row
     if row.parent_state not in (None, "answered"):
         # It is asked again by itself once its parent is answered.
-        return LeftOut(id=row.source_id, step=row.step, why="the step before it has no text")
+        return LeftOut(id=row.source_id, step=row.step, why="the step before it has no text", state="waits")
     why = f"invalid: {row.reason}" if row.state == "invalid" else row.state
     if row.state in ("failed", "refused") and row.error_kind:
         why = f"{row.state}: {row.error_kind}: {row.error_message}"

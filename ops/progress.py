@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Engine, Row, text
 
 from contract.database import postgres_errors
+from contract.errors import UsageError
 from contract.study import Study
 from contract.tables import FINISHED_STATES
 from ops.presence import why_nobody_dispatches
@@ -137,9 +138,18 @@ def study_names(engine: Engine) -> list[str]:
 
 
 def read_study_spec(engine: Engine, name: str) -> Study:
-    """The study as its newest revision has it; the study must be there."""
+    """The study as its newest revision has it; UnknownStudyError if there is none."""
     with postgres_errors(engine), engine.connect() as connection:
+        find_study(connection, name)
         return Study.model_validate_json(json.dumps(connection.execute(_SPEC, {"name": name}).scalar_one()))
+
+
+def read_measuring_spec(engine: Engine, name: str) -> Study:
+    """The same of a study that measures; UsageError for a recipe."""
+    spec = read_study_spec(engine, name)
+    if spec.steps:
+        raise UsageError(f"{name} is a recipe: it makes data and measures nothing; bothways build writes its files")
+    return spec
 
 
 def read_progress(engine: Engine, name: str) -> Progress:

@@ -20,7 +20,7 @@ from contract.database import postgres_errors
 from contract.errors import ErrorKind
 from contract.formats import Variant, asking
 from contract.items import Item
-from contract.results import counted_attempt
+from contract.results import CHILD_ROUNDS, children_follow, counted_attempt
 from contract.storable import storable
 from contract.study import ClosedFormat, Form
 from producer.studies import find_study
@@ -31,14 +31,14 @@ EXCERPT = 80
 
 _CONDITIONS = text("SELECT id, model, dataset, variant, spec, rules FROM condition WHERE study = :study ORDER BY id")
 _JOBS = text("SELECT id FROM job WHERE study = :study ORDER BY condition, position")
-_EARLIER = counted_attempt("job.parent")
+_EARLIER = counted_attempt("parent.id", since="CASE WHEN parent.parent IS NULL THEN 1 ELSE parent.round END")
 _ATTEMPTS = text(f"""
     SELECT attempt.id, attempt.job, attempt.completion, attempt.completion_length, attempt.finish_reason,
            attempt.outcome, attempt.answer, attempt.text, attempt.tier, attempt.reason, attempt.reading,
            attempt.reading_version,
            item.dataset, item.source_id, item.payload, job.cluster, job.condition, earlier.text AS earlier
     FROM job JOIN attempt ON attempt.job = job.id JOIN item ON item.id = job.item
-    LEFT JOIN LATERAL ({_EARLIER}) AS earlier ON true
+    LEFT JOIN job AS parent ON parent.id = job.parent LEFT JOIN LATERAL ({_EARLIER}) AS earlier ON true
     WHERE job.id = ANY(:jobs) AND attempt.outcome IN ('answered', 'invalid') AND attempt.completion IS NOT NULL
     ORDER BY job.condition, job.position, attempt.claim, attempt.started_at
 """)  # noqa: S608 - only a constant
@@ -54,14 +54,22 @@ _WRITE = text("""
 """)
 _LOCK = text("SELECT FROM job WHERE id = ANY(:jobs) ORDER BY id FOR NO KEY UPDATE")
 # For all jobs of the batch: what a worker stored meanwhile may have been derived from what was there before. Children
-# of these jobs are left as they are: to ask them again is not for who only reads.
+# that wait for one that has no answer any more end with it; others are left as they are: to ask them again is not for
+# who only reads.
 _DERIVE = text(f"""
-    UPDATE job SET state = counted.outcome, answer = counted.answer, text = counted.text, counted_attempt = counted.id
-    FROM unnest(CAST(:jobs AS bigint[])) AS changed (id) CROSS JOIN LATERAL ({counted_attempt("changed.id")}) AS counted
-    WHERE job.id = changed.id AND job.finished_at IS NOT NULL
-      AND (job.state, job.answer, job.text, job.counted_attempt)
-          IS DISTINCT FROM (counted.outcome, counted.answer, counted.text, counted.id)
-""")  # noqa: S608 - only a constant
+    WITH derived AS (
+        UPDATE job SET state = counted.outcome, answer = counted.answer, text = counted.text,
+            counted_attempt = counted.id
+        FROM (SELECT id, {CHILD_ROUNDS} AS since FROM job WHERE id = ANY(:jobs)) AS changed CROSS JOIN LATERAL (
+            {counted_attempt("changed.id", since="changed.since")}) AS counted
+        WHERE job.id = changed.id AND job.finished_at IS NOT NULL
+          AND (job.state, job.answer, job.text, job.counted_attempt)
+              IS DISTINCT FROM (counted.outcome, counted.answer, counted.text, counted.id)
+        RETURNING job.id, job.state
+    ), followed AS (
+        {children_follow("(SELECT id, state FROM derived WHERE state <> 'answered')")}
+    ) SELECT count(*) FROM derived
+""")  # noqa: S608 - only constants
 _ADOPT = text("""
     UPDATE condition SET rules = jsonb_set(rules, '{format,reading}', to_jsonb(CAST(:reading AS text)))
     WHERE study = :study AND rules -> 'format' ->> 'reading' <> :reading
@@ -157,7 +165,8 @@ def _read_batch(engine: Engine, jobs: Sequence[int], conditions: dict[int, Rerea
         connection.execute(_LOCK, {"jobs": jobs})
         if anew:
             connection.execute(_WRITE, {"anew": json.dumps(anew)})
-        return connection.execute(_DERIVE, {"jobs": jobs}).rowcount
+        changed: int = connection.execute(_DERIVE, {"jobs": jobs}).scalar_one()
+        return changed
 
 
 def _anew(rows: Sequence[Row[Any]], conditions: dict[int, Reread]) -> Iterator[dict[str, Any]]:

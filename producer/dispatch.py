@@ -54,6 +54,8 @@ FEWEST_MESSAGES = 100
 
 SETTLE_EVERY_S = 30.0
 """How often it is looked for children that missed their parent's end."""
+SETTLE_SHARE = 100
+MOST_SETTLED = 10_000
 
 LATE_S = 10.0
 """Nothing is recovered for so long after Postgres was away: workers come to store first what they hold in hand."""
@@ -124,9 +126,7 @@ class Dispatcher:
         with self._engine.begin() as connection:
             recovered = recover(connection) if time.monotonic() >= self._recover_from else 0
             wake(connection)
-            if time.monotonic() >= self._settle_from:
-                settle_children(connection)
-                self._settle_from = time.monotonic() + SETTLE_EVERY_S
+            self._settle(connection)
             queues = served_queues(connection, self._told_at)
             known = known_queues(connection)
         self._told_at = max((queue.told_at for queue in queues), default=self._told_at)
@@ -138,6 +138,16 @@ class Dispatcher:
         return sum(
             self._fill(queue, messages=max(0, part, FEWEST_MESSAGES - lengths.get(queue.queue, 0))) for queue in queues
         )
+
+    def _settle(self, connection: Connection) -> None:
+        """Now and then, and seldom where many jobs wait, look for children that missed their parent's end."""
+        began = time.monotonic()
+        if began < self._settle_from:
+            return
+        settled = settle_children(connection, most=MOST_SETTLED)
+        ended = time.monotonic()
+        pause = max(SETTLE_EVERY_S, SETTLE_SHARE * (ended - began))
+        self._settle_from = ended if settled == MOST_SETTLED else ended + pause
 
     def _take_back_lost(self, empty: Sequence[str]) -> int:
         """Put back what is queued without a message: all of it if the broker was emptied, else what waits too long."""

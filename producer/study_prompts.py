@@ -57,6 +57,9 @@ def check_prompt_fits(loaded: LoadedStudy, dataset: Dataset, form: Form, items: 
             body = prompt.body(item.language)
         except ValueError as error:
             raise loaded.refuse((*field, "prompt"), f"{error} (item {item.source_id})") from None
+        if isinstance(form, Step) and "not_in_context" in form.checks and item.context is None:
+            problem = f"not_in_context needs a paragraph, and item {item.source_id} has no context"
+            raise loaded.refuse((*field, "checks"), problem)
         if "{context}" in body and item.context is None:
             problem = f"{prompt.name} places {{context}}, and item {item.source_id} has no context"
             raise loaded.refuse((*field, "prompt"), problem)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
-from contract.results import children_follow, counted_attempt
+from contract.results import CHILD_ROUNDS, children_follow, counted_attempt
 from contract.tables import DUE
 from producer.bundles import Claimant, DueJob
 
@@ -35,7 +35,7 @@ WAKE_AT_ONCE = 10_000
 # A job that ends as poison has the result of its attempts, if they left one.
 _RECOVER = text(f"""
     WITH lost AS (
-        SELECT id, calling AND losses >= :poison AS poison FROM job
+        SELECT id, calling AND losses >= :poison AS poison, {CHILD_ROUNDS} AS since FROM job
         WHERE state IN ('queued', 'running') AND lease_until < now() ORDER BY id FOR UPDATE SKIP LOCKED
     ), recovered AS (
         UPDATE job SET losses = losses + calling::int, calling = false, lease_until = NULL,
@@ -44,19 +44,23 @@ _RECOVER = text(f"""
             answer = CASE WHEN lost.poison THEN counted.answer END,
             text = CASE WHEN lost.poison THEN counted.text END,
             counted_attempt = CASE WHEN lost.poison THEN counted.id END
-        FROM lost LEFT JOIN LATERAL ({counted_attempt("lost.id")}) AS counted ON true
+        FROM lost LEFT JOIN LATERAL ({counted_attempt("lost.id", since="lost.since")}) AS counted ON true
         WHERE job.id = lost.id RETURNING job.id, job.state
     ), followed AS (
         {children_follow("(SELECT id, state FROM recovered WHERE state <> 'pending')")}
     ) SELECT count(*) FROM recovered
 """)  # noqa: S608 - only constants
-# A child that is inserted while its parent ends sees nothing of that end, nor does the end see the child.
-_SETTLE = text(
-    children_follow("""(
-        SELECT parent.id, parent.state FROM job AS parent WHERE parent.finished_at IS NOT NULL AND parent.id IN (
-            SELECT parent FROM job WHERE state = 'pending' AND not_before = 'infinity')
-        ORDER BY parent.id)""")
-)
+# A child that is inserted, or put back to wait, while its parent ends sees nothing of that end, and is not seen by it.
+_SETTLE = text("""
+    WITH waiting AS MATERIALIZED (
+        SELECT job.id, parent.state FROM job JOIN job AS parent ON parent.id = job.parent
+        WHERE job.state = 'pending' AND job.not_before = 'infinity' AND parent.finished_at IS NOT NULL
+        ORDER BY job.id LIMIT :most FOR NO KEY UPDATE OF job SKIP LOCKED
+    ) UPDATE job SET not_before = NULL,
+        state = CASE WHEN waiting.state = 'answered' THEN 'pending' ELSE 'failed' END,
+        finished_at = CASE WHEN waiting.state = 'answered' THEN NULL ELSE now() END
+    FROM waiting WHERE job.id = waiting.id
+""")
 _WAKE = text(f"""
     UPDATE job SET not_before = NULL WHERE id IN (
         SELECT id FROM job WHERE state = 'pending' AND not_before <= now() ORDER BY id
@@ -157,9 +161,9 @@ def recover(connection: Connection) -> int:
     return found
 
 
-def settle_children(connection: Connection) -> int:
+def settle_children(connection: Connection, *, most: int | None = None) -> int:
     """Make children due, or end them, that still wait for parents which have ended; returns how many."""
-    return connection.execute(_SETTLE).rowcount
+    return connection.execute(_SETTLE, {"most": most}).rowcount
 
 
 def wake(connection: Connection) -> int:

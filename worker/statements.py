@@ -7,7 +7,7 @@ and the note that the next calls begin. One round trip, and nothing is ever half
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import psycopg
 
-from contract.results import children_follow, counted_attempt
+from contract.results import CHILD_ROUNDS, children_follow, counted_attempt
 
 
 def _wanted(job: str) -> str:
@@ -20,22 +20,29 @@ def _wanted(job: str) -> str:
 
 _PUT_BACK = "state = 'pending', lease_until = NULL, calling = false"
 
+# Of a parent that is asked again, what it said last; its parent's present round counts there too.
+_OF_PARENT = counted_attempt("parent.id", since="CASE WHEN parent.parent IS NULL THEN 1 ELSE parent.round END")
+
+# A child whose parent has lost its answer meanwhile waits for it again.
 CLAIM = text(f"""
     WITH asked AS (
-        SELECT job.id, {_wanted("job")} AS wanted, study.revision,
+        SELECT job.id, study.revision, earlier.text AS earlier,
+               {_wanted("job")} AND (job.parent IS NULL OR earlier.text IS NOT NULL) AS wanted,
                (rules -> 'bundles' ->> 'budget_s')::float + (rules -> 'model' ->> 'timeout_s')::float AS longest_s
         FROM job JOIN condition ON condition.id = job.condition JOIN study ON study.id = job.study
+        LEFT JOIN job AS parent ON parent.id = job.parent
+        LEFT JOIN LATERAL ({_OF_PARENT}) AS earlier ON true
         WHERE job.id = ANY(:ids) AND job.state = 'queued' ORDER BY job.id FOR NO KEY UPDATE OF job SKIP LOCKED
     ), claimed AS (
         UPDATE job SET calling = false, state = CASE WHEN wanted THEN 'running' ELSE 'pending' END,
             claim = claim + wanted::int,
-            lease_until = CASE WHEN wanted THEN now() + make_interval(secs => :margin + longest_s) END
-        FROM asked WHERE job.id = asked.id RETURNING job.*, asked.revision
+            lease_until = CASE WHEN wanted THEN now() + make_interval(secs => :margin + longest_s) END,
+            not_before = CASE WHEN job.parent IS NOT NULL AND earlier IS NULL THEN timestamptz 'infinity' END
+        FROM asked WHERE job.id = asked.id RETURNING job.*, asked.revision, asked.earlier
     )
     SELECT claimed.id, claim, claimed.round, part, repeat, study, queue, condition, revision, losses, claimed.cluster,
-           item.dataset, item.source_id, item.payload, calls, invalid, faults, answered, earlier.text AS earlier
-    FROM claimed JOIN item ON item.id = claimed.item
-    LEFT JOIN LATERAL ({counted_attempt("claimed.parent")}) AS earlier ON true CROSS JOIN LATERAL (
+           item.dataset, item.source_id, item.payload, calls, invalid, faults, answered, earlier
+    FROM claimed JOIN item ON item.id = claimed.item CROSS JOIN LATERAL (
         SELECT count(*) AS calls, count(*) FILTER (WHERE outcome = 'invalid') AS invalid,
                count(*) FILTER (WHERE error_kind = 'transient') AS faults,
                count(*) FILTER (WHERE outcome = 'answered') AS answered
@@ -65,7 +72,7 @@ GIVE_BACK = text(f"""
 _THESE_ATTEMPTS = """
     SELECT id, outcome, answer, text, claim, started_at FROM call AS also WHERE also.job = call.job
 """
-_COUNTED = f"LATERAL ({counted_attempt('call.job', also=_THESE_ATTEMPTS)}) AS counted ON true"
+_COUNTED = f"LATERAL ({counted_attempt('call.job', since='locked.since', also=_THESE_ATTEMPTS)}) AS counted ON true"
 _ENDED = "(SELECT id, state FROM over WHERE finished_at IS NOT NULL)"
 
 # All is decided on the rows as they were locked: asked for their state, Postgres would look them up in the wrong index.
@@ -76,7 +83,7 @@ _KEEP = f"""
             id uuid, job bigint, claim int, started_at timestamptz, outcome text, answer int, text text,
             prompt text, prompt_text text, becomes text, wait_s float, next bigint, next_claim int, lease_s float)
     ), locked AS MATERIALIZED (
-        SELECT id, claim, state, planned, study, condition, queue FROM job
+        SELECT id, claim, state, planned, study, condition, queue, {CHILD_ROUNDS} AS since FROM job
         WHERE id = ANY(ARRAY(SELECT unnest(ARRAY[job, next]) FROM call)) ORDER BY id FOR NO KEY UPDATE
     ), prompts AS (
         INSERT INTO prompt (digest, text) SELECT DISTINCT ON (prompt) prompt, prompt_text FROM call
@@ -122,8 +129,8 @@ DERIVE_AGAIN = text(f"""
     WITH derived AS (
         UPDATE job SET state = counted.outcome, answer = counted.answer, text = counted.text,
             counted_attempt = counted.id
-        FROM unnest(CAST(:ids AS bigint[])) AS doubtful (id) CROSS JOIN LATERAL (
-            {counted_attempt("doubtful.id")}) AS counted
+        FROM (SELECT id, {CHILD_ROUNDS} AS since FROM job WHERE id = ANY(:ids)) AS doubtful CROSS JOIN LATERAL (
+            {counted_attempt("doubtful.id", since="doubtful.since")}) AS counted
         WHERE job.id = doubtful.id AND job.finished_at IS NOT NULL AND job.counted_attempt IS DISTINCT FROM counted.id
         RETURNING job.id, job.state
     ) {children_follow("derived")}
@@ -133,7 +140,8 @@ FINISH = text(f"""
     WITH over AS (
         UPDATE job SET state = 'answered', answer = counted.answer, text = counted.text, counted_attempt = counted.id,
             finished_at = now(), lease_until = NULL, not_before = NULL, calling = false
-        FROM (SELECT) AS one JOIN LATERAL ({counted_attempt("CAST(:id AS bigint)")}) AS counted ON true
+        FROM (SELECT id, {CHILD_ROUNDS} AS since FROM job WHERE id = :id) AS one JOIN LATERAL (
+            {counted_attempt("one.id", since="one.since")}) AS counted ON true
         WHERE job.id = :id AND job.claim = :claim AND job.state = 'running' RETURNING job.id, job.state
     ) {children_follow("over")}
 """)

@@ -15,9 +15,11 @@ from ops.cli.names import Json
 from ops.cli.plan import tell_plan
 from ops.cli.recipes import find_recipe, questions_from, recipe_changes
 from ops.cli.terminal import Exit, err, print_json, visible
-from ops.made_files import LEFT_OUT, refuse_changed, write_made
+from ops.made_files import LEFT_OUT, prepare_folder, write_made
 from ops.made_texts import LeftOut, Made, read_made, rows_of
-from ops.progress import read_progress, read_study_spec
+from ops.progress import read_progress
+from ops.reparse import reparse
+from producer.fetching.cache import sha256_of
 from producer.loaded_study import LoadedStudy
 
 SHOWN = 10
@@ -35,8 +37,8 @@ def build(
     ] = None,
     pool: Annotated[list[str] | None, typer.Option(help="A pool that its calls go through; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first items.")] = None,
-    out_dir: Annotated[Path | None, typer.Option("--out", help="The folder; data/RECIPE if left out.")] = None,
-    name: Annotated[str | None, typer.Option(help="The study's name; RECIPE-MODEL if left out.")] = None,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="The folder; data/STUDY if left out.")] = None,
+    name: Annotated[str | None, typer.Option(help="The study's name; RECIPE-PROVIDER-MODEL if left out.")] = None,
     wait_for: Annotated[
         float | None, typer.Option("--wait-for", min=0, help="Seconds to wait for what rests, as in run.")
     ] = None,
@@ -66,16 +68,23 @@ def build(
     if plan_only:
         tell_plan(loaded, as_json=as_json)
         return
-    folder = out_dir or Path("data") / Path(recipe).stem
-    names = [*(output.file for output in loaded.study.writes), LEFT_OUT]
-    refuse_changed(folder, names)
+    study = loaded.study.study
+    folder = out_dir or Path("data") / study.replace(":", "-")
+    prepare_folder(folder, study, [*(output.file for output in loaded.study.writes), LEFT_OUT])
     connected = connect()
     enqueue_study(connected, loaded)
-    code = follow_until_left(connected, loaded.study.study, wait_for_s=wait_for)
+    _hold_against_checks(connected, study)
+    code = follow_until_left(connected, study, wait_for_s=wait_for)
     if code in (Exit.DONE, Exit.SOME_FAILED):
-        refuse_changed(folder, names)
         code = _write(connected, loaded, folder, as_json=as_json)
     raise typer.Exit(code)
+
+
+def _hold_against_checks(connected: Connected, study: str) -> None:
+    """Texts that are there are judged by the checks of now, which may be others than when they came."""
+    changed = reparse(connected.engine, study).results
+    if changed:
+        err.print(f"{changed:,} texts that were there are judged otherwise by the checks of now")
 
 
 def _write(connected: Connected, loaded: LoadedStudy, folder: Path, *, as_json: bool) -> Exit:
@@ -88,18 +97,21 @@ def _write(connected: Connected, loaded: LoadedStudy, folder: Path, *, as_json: 
         files[output.file], twins = rows_of(output, made.items)
         left_out += twins
     files[LEFT_OUT] = [asdict(one) for one in left_out]
-    write_made(folder, files, _origin(connected, study, made))
+    write_made(folder, study, files, _origin(connected, loaded, made))
     told = {name: len(rows) for name, rows in files.items() if name != LEFT_OUT}
     if as_json:
         print_json({"study": study, "folder": str(folder), "rows": told, "left_out": files[LEFT_OUT]})
     else:
-        _tell(folder, len(made.items), told, left_out, study)
+        _tell(folder, made, told, left_out, study)
     return Exit.SOME_FAILED if left_out else Exit.DONE
 
 
-def _tell(folder: Path, items: int, rows: dict[str, int], left_out: list[LeftOut], study: str) -> None:
+def _tell(folder: Path, made: Made, rows: dict[str, int], left_out: list[LeftOut], study: str) -> None:
     for name, count in rows.items():
-        err.print(visible(f"{folder / name}: {count:,} of {items:,} items"))
+        err.print(visible(f"{folder / name}: {count:,} of {len(made.items):,} items"))
+    blank = sum(not item.payload["choices"][0] for item in made.items)
+    if blank:
+        err.print(f"the right answer is blank as it is in the data: {blank:,} items")
     if not left_out:
         return
     err.print(visible(f"{len(left_out):,} texts are left out, each with its reason in {folder / LEFT_OUT}:"))
@@ -110,13 +122,17 @@ def _tell(folder: Path, items: int, rows: dict[str, int], left_out: list[LeftOut
         err.print(visible(f"to ask for them again: bothways retry {study} --outcome {again}, then the same command"))
 
 
-def _origin(connected: Connected, study: str, made: Made) -> dict[str, Any]:
+def _origin(connected: Connected, loaded: LoadedStudy, made: Made) -> dict[str, Any]:
     """What made the files, for who reads them later."""
-    progress = read_progress(connected.engine, study)
+    study = loaded.study
+    progress = read_progress(connected.engine, study.study)
+    source = loaded.files[study.datasets[0].name].data
+    path = source.at_hand()
     return {
-        "study": study,
         "revision": progress.revision,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "questions": {"path": source.address.shown if source.address else str(path), "sha256": sha256_of(path)},
         "answered_by": made.answered_by,
-        "recipe": read_study_spec(connected.engine, study).model_dump(mode="json"),
+        "prompts": {step.step: dict(loaded.prompts[step.prompt].bodies) for step in study.steps},
+        "recipe": study.model_dump(mode="json", exclude_none=True),
     }

@@ -13,7 +13,7 @@ from ops.cli.connect import connect
 from ops.cli.names import Json, StudyName, study_name
 from ops.cli.needs import needing
 from ops.cli.terminal import err, out, print_json, text_width, visible
-from ops.progress import read_progress
+from ops.progress import read_measuring_spec, read_progress
 
 if TYPE_CHECKING:
     from analysis.comparison import Compared
@@ -50,6 +50,7 @@ def compare(
     except ValueError as error:
         raise UsageError(str(error)) from None
     connected = connect()
+    read_measuring_spec(connected.engine, name)
     progress = read_progress(connected.engine, name)
     report = tables.build(load_results(connected.database_url, name))
     names = _stands_for(as_, {row.model for row in report.rows}, {row.model for row in rows})

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from contract.errors import StackError
+from contract.errors import ErrorKind, StackError
 from ops.cli.terminal import Exit, err, out, visible
 from ops.cli.view import Pace, held_reasons, open_view
 from ops.progress import Progress, read_progress
 
+_SAID: dict[str, str] = {ErrorKind.PARENT: "the answer that it needs is not there"}
+"""What is told of a failure that left no message."""
 LOOK_EVERY_S = 0.5
 LOOK_SHARE = 10
 PATIENCE_S = 60.0
@@ -61,7 +63,8 @@ def follow(
 
 def fault_lines(progress: Progress) -> list[str]:
     """Why jobs failed, a line a reason, the commonest first."""
-    return [visible(f"  failed: {fault.jobs:,} x {fault.kind}: {fault.message or ''}") for fault in progress.faults]
+    said = ((fault, fault.message or _SAID.get(fault.kind, "")) for fault in progress.faults)
+    return [visible(f"  failed: {fault.jobs:,} x {fault.kind}: {message}") for fault, message in said]
 
 
 def watch(engine: Engine, studies: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The recipe behind what a person typed: its file, its dataset, and the model that is to make its texts."""
 
+import hashlib
 import re
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -61,15 +62,14 @@ def recipe_changes(
         if pools:
             raise UsageError("--pool is for the model that --model names; a recipe's own model names its pools itself")
         return changes
-    written = f"{_values(path).get('study')}-{model.partition(':')[2]}"
-    return {"study": _nameable(written), "models": [_entry(model, pools)]} | changes
+    return {"study": _nameable(f"{_values(path).get('study')}-", model), "models": [_entry(model, pools)]} | changes
 
 
 def _entry(model: str, pools: list[str] | None) -> dict[str, Any]:
     provider, separator, tag = model.partition(":")
     if not (provider and separator and tag):
         raise UsageError(f"--model takes PROVIDER:MODEL, as ollama:gemma3:12b or gemini:gemini-3-flash; not {model!r}")
-    entry: dict[str, Any] = {"provider": provider, "name": _nameable(tag), "model": tag}
+    entry: dict[str, Any] = {"provider": provider, "name": _nameable("", tag), "model": tag}
     return entry | ({"pools": pools} if pools else {})
 
 
@@ -85,6 +85,10 @@ def _values(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _nameable(text: str) -> str:
-    """`text` as a name may be: what no name holds becomes a hyphen."""
-    return _UNNAMEABLE.sub("-", text).strip("-._:")[:_LONGEST_NAME]
+def _nameable(begin: str, model: str) -> str:
+    """A name for a model, after `begin`; where it cannot be the model's own, a digest tells it from others."""
+    name = f"{begin}{_UNNAMEABLE.sub('-', model)}"
+    if name == f"{begin}{model}" and len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(model.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: _LONGEST_NAME - 9].strip('-._:')}-{digest}".lstrip("-")

@@ -11,6 +11,7 @@ from contract.reading import known_reading
 from ops.cli.connect import connect
 from ops.cli.names import Json, StudyName, study_name
 from ops.cli.terminal import err, out, print_json, visible
+from ops.progress import read_measuring_spec
 from ops.readings import readings_in_use
 from ops.reparse import Reparsed, Reread
 from ops.reparse import reparse as read_again
@@ -39,6 +40,8 @@ def reparse(
         chosen = None if reading is None else known_reading(reading)
     except ValueError as error:
         raise UsageError(f"--reading {error}; not {reading!r}") from None
+    if chosen is not None:
+        read_measuring_spec(connected.engine, name)
     done = read_again(connected.engine, name, reading=chosen, dry_run=dry_run)
     if as_json:
         print_json(_json(done, dry_run=dry_run))

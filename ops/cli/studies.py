@@ -16,9 +16,9 @@ from ops.cli.fetching import Fetching
 from ops.cli.follow import fault_lines, stuck_reasons, watch
 from ops.cli.names import DataPaths, Json, OneModel, StudyFile, StudyName, data_paths, study_name
 from ops.cli.needs import needing
-from ops.cli.terminal import err, out, print_json, text_width, visible
+from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
 from ops.cli.view import Pace, render
-from ops.progress import Progress, read_progress, read_study_spec, study_names
+from ops.progress import Progress, read_measuring_spec, read_progress, study_names
 from ops.readings import readings_in_use
 
 WORKERS_SEE_WITHIN_S = 4.0
@@ -70,7 +70,10 @@ def run(
     connected = connect()
     enqueue_study(connected, loaded)
     if wait:
-        raise typer.Exit(follow_until_left(connected, loaded.study.study, wait_for_s=wait_for))
+        code = follow_until_left(connected, loaded.study.study, wait_for_s=wait_for)
+        if loaded.study.steps and code is not Exit.INTERRUPTED:
+            err.print(visible(f"it is a recipe: bothways build {study} writes its files"))
+        raise typer.Exit(code)
     for reason in _still_stuck(connected, loaded.study.study):
         err.print(visible(f"nothing moves yet: {reason}{_advice(reason)}"))
 
@@ -157,9 +160,7 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
         (out_dir / PROBE).unlink()
     except OSError as error:
         raise UsageError(f"{out_dir} cannot be written to: {error.strerror}; name another folder with --out") from None
-    spec = read_study_spec(connected.engine, study)
-    if spec.steps:
-        raise UsageError(f"{study} is a recipe: it makes data and measures nothing; bothways build writes its files")
+    spec = read_measuring_spec(connected.engine, study)
     progress = read_progress(connected.engine, study)
     results = load_results(connected.database_url, study)
     origin = {

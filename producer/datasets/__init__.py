@@ -42,7 +42,7 @@ def load_dataset(
     seen: dict[str, str] = {}
     items = []
     for item, source in _sourced(dataset, path, wrong_answers, to_be_answered=to_be_answered):
-        (_check if to_be_answered else _check_id)(item, source)
+        (_check if to_be_answered else _check_right_answers)(item, source)
         if item.source_id in seen:
             raise source.refuse("id", f"{item.source_id!r} is also the id of {seen[item.source_id]}; ids must differ")
         seen[item.source_id] = source.place
@@ -90,6 +90,16 @@ def _check(item: Item, source: Source) -> None:
     if item.target is not None and not 0 <= item.target < len(item.choices):
         last = len(item.choices) - 1
         raise source.refuse("target", f"{item.target} is out of range; choices are counted from 0 to {last}")
+
+
+def _check_right_answers(item: Item, source: Source) -> None:
+    """What holds for every item that is to get wrong answers: all its choices are right."""
+    _check_id(item, source)
+    if not item.choices:
+        raise source.refuse("choices", "there is no right answer, so nothing can be a wrong one")
+    if item.target not in (0, None):
+        problem = f"{item.target} says that another choice is wrong; for a recipe all choices are right answers"
+        raise source.refuse("target", f"{problem}: give those alone, and 0")
 
 
 def _check_id(item: Item, source: Source) -> None:

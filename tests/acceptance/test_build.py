@@ -51,7 +51,7 @@ def test_a_build_that_is_killed_goes_on_and_asks_for_no_text_twice(stage: Stage)
         time.sleep(0.05)
     killed.process.kill()
     killed.end()
-    assert not (stage.folder / "made").exists()
+    assert not (stage.folder / "made" / "two.jsonl").exists()
 
     done = build(stage, recipe)
 
@@ -116,6 +116,6 @@ def test_the_recipe_of_the_paper_makes_files_that_its_loader_reads(stage: Stage)
         study = write_study(stage.folder / name, study=name, datasets=[dataset])
         assert stage.run(study).process.returncode == 0
     assert stage.count("state = 'answered'") == 12 + 2 * 8
-    shown = stage.start("report", "squad-it-2-maker")
+    shown = stage.start("report", "squad-it-2-simulated:maker")
     assert shown.end() == 2
     assert "is a recipe: it makes data and measures nothing" in shown.said

@@ -34,7 +34,9 @@ def ask_all(engine: Engine, answer: Callable[[Request], str]) -> Answering:
     provider = Answering(answer)
     while due := [
         row["id"]
-        for row in rows(engine, "SELECT id FROM job WHERE state = 'pending' AND not_before IS NULL ORDER BY position")
+        for row in rows(
+            engine, "SELECT id FROM job WHERE state = 'pending' AND planned AND not_before IS NULL ORDER BY position"
+        )
     ]:
         change(
             engine,
@@ -166,7 +168,7 @@ def test_a_refused_text_ends_the_step_that_needs_it(engine: Engine, tmp_path: Pa
     made = read_made(engine, "recipe")
     assert [(one.id, one.step, one.state) for one in made.left_out] == [
         ("m1", "first", "refused"),
-        ("m1", "second", None),
+        ("m1", "second", "waits"),
     ]
     assert by_item(engine, "second")[0][0] == "failed"
 
@@ -254,3 +256,82 @@ def test_hostile_texts_are_kept_and_shown_to_the_next_step(engine: Engine, tmp_p
 
     assert {state for state, *_ in by_item(engine, "second")} == {"answered"}
     assert len(asked.requests) == 6
+
+
+FIRST = {"step": "first", "prompt": "first.txt"}
+SECOND = {"step": "second", "prompt": "second.txt", "after": "first"}
+
+
+def test_another_step_of_the_same_parents_leaves_the_texts_of_the_first_as_they_are(
+    engine: Engine, tmp_path: Path
+) -> None:
+    planned(engine, tmp_path, steps=[FIRST, SECOND])
+    ask_all(engine, saying("a dog", "a cat"))
+
+    planned(engine, tmp_path, steps=[FIRST, SECOND, SECOND | {"step": "third", "sampling": {"seed": 9}}])
+
+    assert by_item(engine, "second") == [("answered", "a cat", 1)] * 3
+    assert len(ask_all(engine, saying("a", "a bird")).requests) == 3
+    assert by_item(engine, "third") == [("answered", "a bird", 1)] * 3
+
+
+def test_a_prompt_that_is_changed_and_changed_back_costs_its_own_texts_and_no_more(
+    engine: Engine, tmp_path: Path
+) -> None:
+    planned(engine, tmp_path)
+    ask_all(engine, saying("a dog", "a cat"))
+    file = tmp_path / "second.txt"
+    before = file.read_text(encoding="utf-8")
+    file.write_text(before.replace("Wrong:", "Not:"), encoding="utf-8")
+    planned(engine, tmp_path, keep_prompts=True)
+    assert len(ask_all(engine, saying("a", "a bird")).requests) == 3
+
+    file.write_text(before, encoding="utf-8")
+    back = planned(engine, tmp_path, keep_prompts=True)
+
+    assert (back.revived, back.unplanned) == (3, 3)
+    assert ask_all(engine, saying("a", "b")).requests == []
+    made = read_made(engine, "recipe").items
+    assert [item.texts["second"] for item in made] == ["a cat"] * 3
+
+
+def test_a_second_text_is_always_one_that_was_shown_the_first_one_of_now(engine: Engine, tmp_path: Path) -> None:
+    planned(engine, tmp_path, steps=[FIRST, SECOND])
+    ask_all(engine, saying("Answer: a dog", "an old cat"))
+    planned(engine, tmp_path, steps=[FIRST | {"checks": ["bare"]}, SECOND])
+    assert reparse(engine, "recipe").results == 3
+    retry(engine, "recipe", Selection(outcomes=("invalid",)), dry_run=False)
+
+    ask_all(engine, saying("a bird", "a new cat"))
+
+    assert by_item(engine, "first") == [("answered", "a bird", 2)] * 3
+    assert by_item(engine, "second") == [("answered", "a new cat", 2)] * 3
+    assert {row["second_wrong_answer"] for row in rows_of(TWO, read_made(engine, "recipe").items)[0]} == {"a new cat"}
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_step_that_was_due_waits_again_where_the_text_before_it_is_found_bad(
+    engine: Engine, tmp_path: Path, queued: bool
+) -> None:
+    planned(engine, tmp_path, steps=[FIRST, SECOND])
+    queue = "UPDATE job SET state = 'queued', lease_until = now() + interval '900 s' WHERE state = 'pending'"
+    change(engine, f"{queue} AND parent IS NULL")
+    parents = [row["id"] for row in rows(engine, "SELECT id FROM job WHERE parent IS NULL")]
+    evaluator_on(engine, Answering(lambda _: "Answer: a dog")).evaluate(parents)
+    if queued:
+        change(engine, queue)
+    planned(engine, tmp_path, steps=[FIRST | {"checks": ["bare"]}, SECOND])
+
+    reparse(engine, "recipe")
+    children = [row["id"] for row in rows(engine, "SELECT id FROM job WHERE parent IS NOT NULL")]
+    provider = Answering(lambda _: "a cat")
+    evaluator_on(engine, provider).evaluate(children)
+    with engine.begin() as connection:
+        settle_children(connection)
+
+    assert provider.requests == []
+    assert by_item(engine, "second") == [("failed", None, 1)] * 3
+    assert rows(engine, "SELECT error_kind FROM attempt WHERE error_kind IS NOT NULL") == []
+    retry(engine, "recipe", Selection(outcomes=("invalid",)), dry_run=False)
+    ask_all(engine, saying("a bird", "a cat"))
+    assert by_item(engine, "second") == [("answered", "a cat", 2)] * 3

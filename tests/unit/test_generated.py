@@ -11,6 +11,7 @@ from contract.completion import Completion
 from contract.formats import Variant, asking, generated
 from contract.items import Item
 from contract.prompts import load_prompt
+from contract.reading.same import same
 from contract.study import Check, ClosedFormat, Step
 from tests.builders import make_item
 
@@ -76,46 +77,102 @@ def test_a_question_whose_right_answer_is_blank_is_asked_with_a_blank() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Un cane verde",
-        "  Un cane verde\n",
-        "È «così», disse",
-        "42",
-        "nel 1974",
-        "Impossibile",
-        "Mozart: Requiem",
-        "日本",
+        *("Un cane verde", "  Un cane verde\n", "È «così», disse", "42", "nel 1974", "Impossibile", "Mozart: Requiem"),
+        *("日本", "10² e l’Aquila", "−40%", "🍕", "Impossible Foods", "Can't Stop dei Red Hot", "Risposta di coppia"),
+        *("Sky+", "3.5 milioni", "L'opzione C", "Cannot Buy My Soul"),
     ],
 )
 def test_a_text_is_kept_as_it_was_said_but_for_the_blanks_around_it(text: str) -> None:
     assert read(text) == (text.strip(), None)
 
 
-def test_reasoning_is_no_part_of_the_text() -> None:
-    assert read("<think>It was 1973, so not that.</think>\nUn cane") == ("Un cane", None)
+@pytest.mark.parametrize(
+    "text", ['"Parigi"', "«Parigi»", "**Parigi**", "`Parigi`", "* «Parigi» *", "Parigi<|im_end|>", "Parigi</s>\n"]
+)
+def test_what_is_wrapped_around_a_whole_text_is_no_part_of_it(text: str) -> None:
+    assert read(text.replace("* «", "*«").replace("» *", "»*")) == ("Parigi", None)
+
+
+def test_reasoning_is_no_part_of_the_text_and_changes_nothing_in_it() -> None:
+    assert read("<think>It was 1973, so not that.</think>\n10² e “ciao”") == ("10² e “ciao”", None)
     assert read("<think>It was 1973, so") == (None, InvalidReason.TRUNCATED)
 
 
+@pytest.mark.parametrize("text", ["", " \n ", "...", "**", '""'])
+def test_a_text_without_a_word_or_a_sign_is_empty(text: str) -> None:
+    assert read(text) == (None, InvalidReason.EMPTY)
+
+
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text", ["Ottobre  1973.", '"1973"', "Nel 1973", "L'ottobre 1973!", "**1973**", "1.973", "nell' ottobre 1973"]
+)
+def test_a_wrong_answer_that_says_the_same_as_a_right_one_is_invalid(text: str) -> None:
+    assert read(text) == (None, InvalidReason.EQUALS_RIGHT)
+
+
+@pytest.mark.parametrize("text", ["**un gatto!**", "Gatto", "il gatto", "UN GATTO"])
+def test_a_text_that_says_the_same_as_the_earlier_one_is_invalid(text: str) -> None:
+    assert read(text) == (None, InvalidReason.EQUALS_EARLIER)
+
+
+@pytest.mark.parametrize("text", ["Vienna", "la crisi petrolifera", "a Vienna.", "dell'ottobre"])
+def test_a_text_that_the_paragraph_contains_is_not_out_of_context(text: str) -> None:
+    assert read(text) == (None, InvalidReason.IN_CONTEXT)
+
+
+@pytest.mark.parametrize(
+    "text",
     [
-        ("", InvalidReason.EMPTY),
-        (" \n ", InvalidReason.EMPTY),
-        ("...", InvalidReason.EMPTY),
-        ("Ottobre  1973.", InvalidReason.EQUALS_RIGHT),
-        ('"1973"', InvalidReason.EQUALS_RIGHT),
-        ("**un gatto!**", InvalidReason.EQUALS_EARLIER),
-        ("Vienna", InvalidReason.IN_CONTEXT),
-        ("la crisi petrolifera", InvalidReason.IN_CONTEXT),
-        ("Risposta: un cane", InvalidReason.NOT_BARE),
-        ("**La risposta sbagliata è:** un cane", InvalidReason.NOT_BARE),
-        ("The answer that fits nothing is: a dog", InvalidReason.NOT_BARE),
-        ("Un cane\n\nQuesta risposta è sbagliata.", InvalidReason.NOT_BARE),
-        ("Mi dispiace, ma non ho risposte", InvalidReason.REFUSAL),
-        ("I cannot help with that", InvalidReason.REFUSAL),
+        *("Risposta: un cane", "**La risposta sbagliata è:** un cane", "The answer that fits nothing is: a dog"),
+        *("La risposta errata è Parigi.", "Ecco una risposta plausibile ma sbagliata: Parigi", "Sbagliata: Parigi"),
+        *("R: Parigi", "Soluzione: Parigi", "assistant: Parigi", "Opzione B: Parigi", "- Parigi", "1. Parigi"),
+        *("Parigi (risposta errata)", "Parigi. Questa risposta è sbagliata perché il testo dice altro."),
+        *("Un cane\n\nIl testo.", "Parigi\rLione", "Parigi\u2028Lione", "Parigi\x1b[31m", "<answer>Parigi</answer>"),
+        r"\boxed{Parigi}",
     ],
 )
-def test_a_text_that_a_check_finds_fault_with_is_invalid_for_that_reason(text: str, reason: InvalidReason) -> None:
-    assert read(text) == (None, reason)
+def test_a_text_that_is_more_than_an_answer_is_invalid(text: str) -> None:
+    assert read(text) == (None, InvalidReason.NOT_BARE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Mi dispiace, ma non ho risposte", "I cannot help with that", "Purtroppo non posso rispondere", "Non lo so"),
+        *("Non è specificato nel testo", "Il testo non lo dice", "Nessuna risposta possibile", "Impossibile dirlo"),
+        *("The text does not say", "Not mentioned"),
+    ],
+)
+def test_a_text_that_declines_is_a_refusal_and_no_answer(text: str) -> None:
+    assert read(text) == (None, InvalidReason.REFUSAL)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("5", "-5"), ("5%", "5"), ("€12", "$12"), ("C#", "C++"), ("A+", "A"), ("102", "10²"), ("<5", ">5")),
+        *(("a=b", "a≠b"), ("कि", "का"), ("gatto", "gatti"), ("il", "la")),
+    ],
+)
+def test_signs_and_letters_that_carry_meaning_tell_texts_apart(one: str, other: str) -> None:
+    assert same(one) != same(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(
+            ("citta'", "Città"),
+            ("perché", "perche'"),
+            ("1.000", "1000"),
+            ("l’Aquila", "L' Aquila"),
+            ("St. Louis", "st Louis"),
+        ),
+        *(("The House", "house"), ("dell' OPEC", "L'OPEC"), ("−5 °C", "-5 °C")),
+    ],
+)
+def test_spelling_and_small_words_do_not(one: str, other: str) -> None:
+    assert same(one) == same(other)
 
 
 def test_a_word_of_the_paragraph_inside_another_word_is_not_in_the_context() -> None:

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from contract.errors import InputError, UsageError
+from contract.spec import Name
 from ops.cli.recipes import find_recipe, questions_from, recipe_changes
 from producer.plan import plan_conditions, plan_jobs
 from producer.study_file import read_study
@@ -131,7 +133,7 @@ def test_the_recipe_that_comes_along_makes_the_files_of_its_authors(tmp_path: Pa
     changes = recipe_changes(path, None, "simulated:maker", None, other_questions=True)
     study = read_study(path, data=questions_from(path, str(source)), changes=changes).study
 
-    assert study.study == "squad-it-2-maker"
+    assert study.study == "squad-it-2-simulated:maker"
     assert [step.step for step in study.steps] == ["plausible", "out-of-context", "second-out-of-context"]
     assert [output.file for output in study.writes] == [
         "squad_it_plausible.jsonl",
@@ -177,9 +179,44 @@ def test_pools_are_those_of_the_model_that_is_named_with_them(tmp_path: Path) ->
 
 
 def test_two_models_make_two_studies_whatever_they_are_called() -> None:
-    changes = recipe_changes(find_recipe("squad-it-2"), None, "ollama:hf.co/some one/gemma3:12b", None)
+    models = (
+        *("ollama:gemma3:12b", "openai:gemma3:12b", "openai:a/b", "openai:a-b", "simulated:日本", "simulated:東京"),
+        *(f"ollama:hf.co/some-one/{'long-' * 20}:{quantised}" for quantised in ("Q4_K_M", "Q8_0")),
+    )
+    changed = [recipe_changes(find_recipe("squad-it-2"), None, model, None) for model in models]
 
-    assert changes["study"] == "squad-it-2-hf.co-some-one-gemma3:12b"
-    assert changes["models"] == [
-        {"provider": "ollama", "name": "hf.co-some-one-gemma3:12b", "model": "hf.co/some one/gemma3:12b"}
-    ]
+    assert changed[0]["study"] == "squad-it-2-ollama:gemma3:12b"
+    assert len({changes["study"] for changes in changed}) == len(models)
+    assert len({(entry["provider"], entry["name"]) for changes in changed for entry in changes["models"]}) == len(
+        models
+    )
+    names = TypeAdapter(Name)
+    for changes in changed:
+        names.validate_python(changes["study"])
+        names.validate_python(changes["models"][0]["name"])
+
+
+def test_an_item_of_a_recipe_has_right_answers_and_no_others(tmp_path: Path) -> None:
+    dataset = {"name": "plain", "loader": "items", "path": "items.jsonl"}
+    row = {"id": "a", "question": "Which?", "choices": ["this", "that"], "target": 1, "language": "en", "context": "x"}
+    for wrong, said in ((row, "all choices are right answers"), (row | {"choices": []}, "there is no right answer")):
+        write_study(tmp_path, items=[wrong])
+        with pytest.raises(InputError, match=said) as refused:
+            read_study(write_recipe(tmp_path, datasets=[dataset]))
+        assert "row 1" in str(refused.value)
+
+
+def test_what_should_have_nothing_to_do_with_a_paragraph_needs_one(tmp_path: Path) -> None:
+    row = {"id": "a", "question": "Which?", "choices": ["this"], "target": 0, "language": "en"}
+    write_study(tmp_path, items=[row])
+    (tmp_path / "bare.txt").write_text("{question}", encoding="utf-8")
+    step = {"step": "first", "prompt": "bare.txt", "checks": ["not_in_context"]}
+    recipe = write_recipe(
+        tmp_path,
+        datasets=[{"name": "plain", "loader": "items", "path": "items.jsonl"}],
+        steps=[step],
+        writes=[{"file": "one.jsonl", "wrong_answer": "first"}],
+    )
+
+    with pytest.raises(InputError, match="not_in_context needs a paragraph, and item a has no context"):
+        read_study(recipe)

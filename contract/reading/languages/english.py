@@ -78,5 +78,10 @@ ENGLISH = Language(
         "not (?:sure|certain)|unsure|no way (?:to|of)|impossible|rather not (?:say|answer|choose)|"
         "(?:do not|don't) feel comfortable|no opinion|no preference|would need more|not comfortable"
     ),
+    untold=(
+        "(?:(?:it is|it's|this is) )?not (?:specified|mentioned|stated)|(?:it is|it's) not (?:known|given|clear)|"
+        "the (?:text|context|passage) does(?: not|n't)|there is no (?:answer|information)|no (?:answer|information)"
+    ),
+    leading="the|a|an|in|on|at|of|to|by|for|from|with|about",
     headings="question|context|instructions?|user|human",
 )

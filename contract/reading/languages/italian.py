@@ -73,5 +73,14 @@ ITALIAN = Language(
         "ci sono abbastanza|è chiaro|sono sicur[oa]|dispongo)|mi dispiace|mi scuso|impossibile|preferisco non|"
         "come (?:modello|intelligenza|ia)|informazioni insufficienti|nessuna preferenza|non mi esprimo"
     ),
+    untold=(
+        "non (?:è|viene|sono|vengono) (?:specificat|indicat|menzionat|not|dett|fornit|disponibil)\\w*|"
+        "(?:il|nel|dal) (?:testo|contesto|brano)(?: fornito)? non|nessuna (?:risposta|informazione)"
+    ),
+    leading=(
+        "il|lo|la|i|gli|le|l|un|uno|una|di|d|del|dello|della|dei|degli|delle|dell|a|ad|al|allo|alla|ai|agli|alle|all|"
+        "da|dal|dallo|dalla|dai|dagli|dalle|dall|in|nel|nello|nella|nei|negli|nelle|nell|su|sul|sullo|sulla|sui|sugli|"
+        "sulle|sull|con|per|tra|fra|circa"
+    ),
     headings="domanda|contesto|istruzioni|utente",
 )
