@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +20,9 @@ class Item:
 
     `choices` stand in canonical order (preferred first, or the first out-of-context answer first) and are known by
     index. `target` is the index of the right or preferred choice, None where no choice is right. `cluster` names what
-    shares content with other items (paragraph, thread): intervals resample whole clusters.
+    shares content with other items (paragraph, thread): intervals resample whole clusters. `groups` says of which group
+    each choice speaks (M, F, UNKNOWN), where it speaks of one. `traits` is what scores need to know beyond that, by
+    name: JSON values that belong to the question and not to any answer.
     """
 
     dataset: str
@@ -30,11 +33,16 @@ class Item:
     cluster: str
     context: str | None = None
     language: str | None = None
+    groups: tuple[str, ...] | None = None
+    traits: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def payload(self) -> dict[str, Any]:
-        """What the item's row stores, and what its digest covers."""
-        return {
+        """What the item's row stores, and what its digest covers; what is not there is left out."""
+        more: dict[str, Any] = {} if self.groups is None else {"groups": list(self.groups)}
+        if self.traits:
+            more["traits"] = dict(self.traits)
+        return more | {
             "question": self.question,
             "choices": list(self.choices),
             "target": self.target,
@@ -59,4 +67,6 @@ class Item:
             target=payload["target"],
             context=payload["context"],
             language=payload["language"],
+            groups=tuple(payload["groups"]) if "groups" in payload else None,
+            traits=payload.get("traits", {}),
         )

@@ -100,3 +100,15 @@ def test_half_a_surrogate_pair_has_a_digest_of_its_own() -> None:
 def test_a_number_that_json_does_not_know_has_no_digest() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         canonical_digest({"temperature": float("nan")})
+
+
+def test_groups_and_traits_make_another_item_and_come_back_from_its_row() -> None:
+    plain = make_item()
+    known = make_item(groups=("M", "F"), traits={"polarity": "neg", "ordinals": [1.0, 2.0]})
+
+    assert set(plain.payload) == {"question", "choices", "target", "context", "language"}
+    assert known.digest != plain.digest
+    back = Item.from_payload(
+        dataset=known.dataset, source_id=known.source_id, cluster=known.cluster, payload=known.payload
+    )
+    assert back == known
