@@ -42,14 +42,20 @@ class NumberReading:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A completion once read: a choice by its index or a text, or the reason why it is invalid."""
+    """A completion once read: a choice by its index, a rating or a text, or the reason why it is invalid."""
 
     choice: int | None
     tier: str
     reason: InvalidReason | None = None
     text: str | None = None
+    rating: int | None = None
 
     @property
     def valid(self) -> bool:
         """Whether an answer was read."""
-        return self.choice is not None or self.text is not None
+        return self.number is not None or self.text is not None
+
+    @property
+    def number(self) -> int | None:
+        """What a row keeps of it as a number: the index of the choice, or the rating."""
+        return self.rating if self.choice is None else self.choice

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from contract.formats import Variant
+from contract.forms import Form, Sampling, parse_form
 from contract.items import canonical_digest
 from contract.models import Model, OllamaModel, OpenAIModel, parse_model, whole_tag
 from contract.prompts import PromptSet
-from contract.study import Bundles, ClosedFormat, Form, Retry, Sampling, Step
+from contract.study import Bundles, Retry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ class Rules:
         """The inverse of `stored`."""
         return cls(
             model=parse_model(stored["model"]),
-            format=(Step if "step" in stored["format"] else ClosedFormat).model_validate(stored["format"]),
+            format=parse_form(stored["format"]),
             prompt=PromptSet(name=stored["prompt"]["name"], bodies=stored["prompt"]["bodies"]),
             retry=Retry.model_validate(stored["retry"]),
             bundles=Bundles.model_validate(stored["bundles"]),

@@ -22,7 +22,8 @@ class Item:
     index. `target` is the index of the right or preferred choice, None where no choice is right. `cluster` names what
     shares content with other items (paragraph, thread): intervals resample whole clusters. `groups` says of which group
     each choice speaks (M, F, UNKNOWN), where it speaks of one. `traits` is what scores need to know beyond that, by
-    name: JSON values that belong to the question and not to any answer.
+    name: JSON values that belong to the question and not to any answer. `statements` says each choice as a statement to
+    agree with, None for a choice that has none (a refusal, UNKNOWN).
     """
 
     dataset: str
@@ -35,13 +36,20 @@ class Item:
     language: str | None = None
     groups: tuple[str, ...] | None = None
     traits: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    statements: tuple[str | None, ...] | None = None
 
     @property
     def payload(self) -> dict[str, Any]:
-        """What the item's row stores, and what its digest covers; what is not there is left out."""
+        """What the item's row stores; groups and traits are no part of what is asked."""
         more: dict[str, Any] = {} if self.groups is None else {"groups": list(self.groups)}
         if self.traits:
             more["traits"] = dict(self.traits)
+        return self.asked | more
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What models see of it, and the target: what the digest covers. What is not there is left out."""
+        more = {} if self.statements is None else {"statements": list(self.statements)}
         return more | {
             "question": self.question,
             "choices": list(self.choices),
@@ -53,7 +61,7 @@ class Item:
     @cached_property
     def digest(self) -> str:
         """The content digest: equal for equal content, whatever the source id."""
-        return canonical_digest(self.payload)
+        return canonical_digest(self.asked)
 
     @classmethod
     def from_payload(cls, *, dataset: str, source_id: str, cluster: str, payload: dict[str, Any]) -> "Item":
@@ -69,4 +77,5 @@ class Item:
             language=payload["language"],
             groups=tuple(payload["groups"]) if "groups" in payload else None,
             traits=payload.get("traits", {}),
+            statements=tuple(payload["statements"]) if "statements" in payload else None,
         )

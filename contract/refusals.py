@@ -44,17 +44,23 @@ def _problem(error: ErrorDetails, field: FieldPath, root: type[Spec]) -> str:
             return "is missing"
         case "literal_error":
             return f"must be {error['ctx']['expected']}, not {error['input']!r}"
-        case "union_tag_invalid":
-            known = [tag.strip().strip("'") for tag in error["ctx"]["expected_tags"].split(",")]
-            return f"unknown provider {error['ctx']['tag']!r}{_hint(error['ctx']['tag'], known)}"
-        case "union_tag_not_found":
-            return "provider is missing: openai, ollama, gemini or simulated"
+        case "union_tag_invalid" | "union_tag_not_found":
+            return _tag_problem(error, "format" if field[0] == "formats" else "provider")
         case "tuple_type":
             return f"must be a list, not {error['input']!r:.80}"
         case "model_type" | "model_attributes_type":
             return f"must be a mapping of fields, not {error['input']!r:.80}"
         case _:
             return _value_problem(error, field)
+
+
+def _tag_problem(error: ErrorDetails, kind: str) -> str:
+    """What is wrong with the field that says of which kind an entry is."""
+    if error["type"] == "union_tag_not_found":
+        known = "closed, likert or open" if kind == "format" else "openai, ollama, gemini or simulated"
+        return f"{kind} is missing: {known}"
+    known_tags = [tag.strip().strip("'") for tag in error["ctx"]["expected_tags"].split(",")]
+    return f"unknown {kind} {error['ctx']['tag']!r}{_hint(error['ctx']['tag'], known_tags)}"
 
 
 def _value_problem(error: ErrorDetails, field: FieldPath) -> str:
@@ -83,8 +89,10 @@ def _hint(found: str, known: list[str]) -> str:
 
 
 def _without_tags(place: tuple[int | str, ...]) -> FieldPath:
-    """The field's path as it stands in the file: pydantic puts the provider after the number of a model."""
-    return place[:2] + place[3:] if len(place) > 2 and place[0] == "models" else place
+    """The field's path as it stands in the file: pydantic puts a provider or format after the number of its entry."""
+    if len(place) > 1 and place[0] == "annotator":
+        return place[:1] + place[2:]
+    return place[:2] + place[3:] if len(place) > 2 and place[0] in ("models", "formats") else place
 
 
 def _fields_around(place: tuple[int | str, ...], root: type[Spec]) -> list[str]:
@@ -98,8 +106,14 @@ def _fields_around(place: tuple[int | str, ...], root: type[Spec]) -> list[str]:
             spec = inner[0] if inner else spec
             options = inner
         else:
-            spec = next(option for option in options if part in str(option.model_fields["provider"].annotation))
+            spec = next(option for option in options if _is_tagged(option, part))
     return list(spec.model_fields)
+
+
+def _is_tagged(option: type[Spec], tag: str) -> bool:
+    """Whether `option` is the one that this provider or format chooses."""
+    tagged = option.model_fields.get("provider") or option.model_fields.get("format")
+    return tagged is not None and tag in str(tagged.annotation)
 
 
 def _specs_in(annotation: Any) -> list[type[Spec]]:  # noqa: ANN401 - typing's own annotations

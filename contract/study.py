@@ -8,80 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from contract.forms import AnyFormat, Form, Step
 from contract.models import Model
-from contract.reading import STRICT, known_reading
 from contract.spec import Listed, MaybeEmpty, Name, Spec
 
 MAX_BUDGET_S = 600
-
-
-class Sampling(Spec):
-    """What is sent to the model beside the prompt. `seed` is the base of every job's own seed.
-
-    `logprobs`: for the first token of the answer, the log-probabilities of so many candidates, kept with the attempt.
-    """
-
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    max_tokens: Annotated[int, Field(ge=1)] = 16
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    logprobs: Annotated[int, Field(ge=1, le=20)] | None = None
-
-
-class ClosedFormat(Spec):
-    """Closed answers: one letter out of those offered.
-
-    `reading` names the rules by which they are read. `constrain`: the server lets the model say nothing else.
-    """
-
-    format: Literal["closed"]
-    orders: Literal["both"] = "both"
-    reading: Annotated[str, BeforeValidator(known_reading)] = STRICT
-    constrain: bool = False
-    sampling: Sampling = Sampling()
-
-    @property
-    def stage(self) -> str:
-        """A format asks what is measured."""
-        return "answer"
-
-
-Check = Literal["bare", "not_right", "not_earlier", "not_in_context"]
-
-
-class Step(Spec):
-    """One prompt of a recipe: it makes one text for each item.
-
-    `after` names the step whose text this one is shown, as {earlier}. `checks` says what is looked at, beside that
-    there is a text at all: `bare` (one line, no label like "Answer:" before it, no refusal in words), `not_right`
-    (equal to none of the right answers), `not_earlier` (not equal to the text that it was shown), `not_in_context` (the
-    paragraph does not contain it). What a check finds is invalid and is asked for again as the retry rules say.
-    """
-
-    step: Name
-    prompt: Annotated[str, Field(min_length=1)]
-    after: Name | None = None
-    checks: Annotated[tuple[Check, ...], MaybeEmpty] = ()
-    sampling: Sampling = Sampling(max_tokens=64)
-
-    @property
-    def format(self) -> str:
-        """A step takes any text."""
-        return "open"
-
-    @property
-    def stage(self) -> str:
-        """A step makes data."""
-        return "generate"
-
-    @property
-    def constrain(self) -> bool:
-        """No server can be told which texts to allow."""
-        return False
-
-
-Form = ClosedFormat | Step
-"""How a condition asks: in a format, or by a step of a recipe."""
 
 
 class Output(Spec):
@@ -183,13 +114,15 @@ class Study(Spec):
     """One study file. `weight` is its share of a queue beside other studies: 2 gets twice what 1 gets.
 
     A study either asks in `formats`, or it is a recipe: its `steps` make texts, and `writes` names the files of them.
+    `annotator` is the model that says which choice each open answer gives.
     """
 
     study: Name
     description: str = ""
     datasets: Annotated[tuple[Dataset, ...], Listed]
     models: Annotated[tuple[Model, ...], Listed]
-    formats: Annotated[tuple[ClosedFormat, ...], MaybeEmpty] = ()
+    formats: Annotated[tuple[AnyFormat, ...], MaybeEmpty] = ()
+    annotator: Model | None = None
     steps: Annotated[tuple[Step, ...], MaybeEmpty] = ()
     writes: Annotated[tuple[Output, ...], MaybeEmpty] = ()
     repeats: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -202,6 +135,12 @@ class Study(Spec):
     def forms(self) -> tuple[Form, ...]:
         """How it asks: its formats, or the steps of a recipe."""
         return self.formats or self.steps
+
+    @property
+    def asked_models(self) -> tuple[Model, ...]:
+        """Every model that is asked anything: those that answer, and the one that annotates."""
+        annotates = self.annotator is not None and any(getattr(form, "annotate", None) for form in self.formats)
+        return (*self.models, self.annotator) if self.annotator is not None and annotates else self.models
 
     @property
     def title_note(self) -> str | None:

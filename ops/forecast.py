@@ -115,7 +115,9 @@ def _forecast(loaded: LoadedStudy, connection: Connection | None, pools: Mapping
     left: dict[str, list[Volume]] = defaultdict(list)
     for each in planned:
         left[each.volume.condition.model.name].append(each.left)
-    loads = [_load(model, left[model.name], _capacity(connection, model, pools, now)) for model in loaded.study.models]
+    loads = [
+        _load(model, left[model.name], _capacity(connection, model, pools, now)) for model in loaded.study.asked_models
+    ]
     takes, untimed = together(loads)
     return Forecast(
         study=loaded.study.study,

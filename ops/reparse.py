@@ -19,10 +19,10 @@ from contract.conditions import Rules
 from contract.database import postgres_errors
 from contract.errors import ErrorKind
 from contract.formats import Variant, asking
+from contract.forms import ClosedFormat, Form
 from contract.items import Item
 from contract.results import CHILD_ROUNDS, children_follow, counted_attempt
 from contract.storable import storable
-from contract.study import ClosedFormat, Form
 from producer.studies import find_study
 
 BATCH = 100
@@ -179,7 +179,7 @@ def _anew(rows: Sequence[Row[Any]], conditions: dict[int, Reread]) -> Iterator[d
         reading, version = asking.reading_of(told.form)
         anew = {
             "outcome": "answered" if answer.valid else "invalid",
-            "answer": answer.choice,
+            "answer": answer.number,
             "text": answer.text,
             "tier": answer.tier,
             "reason": answer.reason,

@@ -18,7 +18,7 @@ from contract.errors import InputError
 from contract.items import Item
 from producer import enqueue_statements as statements
 from producer.loaded_study import LoadedStudy
-from producer.plan import PlannedJob, plan_conditions, plan_jobs
+from producer.plan import PlannedJob, plan_conditions, plan_jobs, planned_items
 from producer.window import settle_children
 
 MANY = 10_000
@@ -134,12 +134,12 @@ def _write_conditions(connection: Connection, loaded: LoadedStudy, study: int) -
     return ids, children
 
 
-def _write_items(connection: Connection, loaded: LoadedStudy) -> dict[tuple[str, str], int]:
-    items = [item for group in loaded.items.values() for item in group]
+def _write_items(connection: Connection, loaded: LoadedStudy) -> dict[tuple[str, str, str], int]:
+    items = planned_items(loaded)
     connection.exec_driver_sql(statements.STAGE_ITEMS)
     _copy(connection, statements.COPY_ITEMS, (_item_row(item) for item in items))
     connection.execute(statements.INSERT_ITEMS)
-    return {(dataset, source_id): item_id for dataset, source_id, item_id in connection.execute(statements.ITEM_IDS)}
+    return {(row.dataset, row.source_id, row.digest): row.id for row in connection.execute(statements.ITEM_IDS)}
 
 
 def _item_row(item: Item) -> tuple[str, ...]:
@@ -150,14 +150,14 @@ def _stage_jobs(
     connection: Connection,
     jobs: Iterator[PlannedJob],
     conditions: dict[str, int],
-    items: dict[tuple[str, str], int],
+    items: dict[tuple[str, str, str], int],
 ) -> int:
     """Copy the planned jobs into the staging table, streaming; returns how many."""
     connection.exec_driver_sql(statements.STAGE_JOBS)
     rows = (
         (
             conditions[job.condition],
-            items[job.item.dataset, job.item.source_id],
+            items[job.item.dataset, job.item.source_id, job.item.digest],
             job.part,
             job.repeat,
             position,

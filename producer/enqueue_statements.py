@@ -27,10 +27,12 @@ COPY_ITEMS = "COPY staged_item (dataset, source_id, digest, payload) FROM STDIN"
 INSERT_ITEMS = text("""
     INSERT INTO item (dataset, source_id, digest, payload)
     SELECT dataset, source_id, digest, payload FROM staged_item ORDER BY dataset, source_id, digest
-    ON CONFLICT (dataset, source_id, digest) DO NOTHING
+    ON CONFLICT (dataset, source_id, digest) DO UPDATE SET payload = excluded.payload
+    WHERE item.payload IS DISTINCT FROM excluded.payload
 """)
 ITEM_IDS = text("""
-    SELECT item.dataset, item.source_id, item.id FROM item JOIN staged_item USING (dataset, source_id, digest)
+    SELECT item.dataset, item.source_id, item.digest, item.id
+    FROM item JOIN staged_item USING (dataset, source_id, digest)
 """)
 STAGE_JOBS = """
     CREATE TEMP TABLE staged_job

@@ -10,12 +10,12 @@ from math import ceil
 
 from contract.conditions import Condition
 from contract.formats import Variant, asking
+from contract.forms import Annotation, Form
 from contract.models import GeminiModel, Model
 from contract.pools import Pool
-from contract.study import Form
 from contract.tokens import estimate_tokens
 from producer.loaded_study import LoadedStudy
-from producer.plan import plan_conditions
+from producer.plan import as_asked, plan_conditions
 
 DAY_S = 86_400.0
 MILLION = 1_000_000
@@ -80,14 +80,18 @@ def _thinking(model: Model) -> int:
 
 
 def _measure(loaded: LoadedStudy, condition: Condition) -> tuple[int, int]:
-    """How many items have the condition's variant, and the tokens of their prompts.
+    """How many jobs a repeat has, and the tokens of their prompts.
 
-    What a step is shown of an earlier one is not known yet and taken for as long as the right answer.
+    What is shown of an earlier answer is not known yet and taken for as long as the first choice.
     """
     form, variant = condition.format, condition.variant
-    items = [item for item in loaded.items[condition.dataset] if variant in asking.variants(form, item)]
-    texts = (asking.render(form, item, variant, condition.prompt, earlier=item.choices[0]) for item in items)
-    return len(items), sum(estimate_tokens(text) for text in texts)
+    jobs = tokens = 0
+    for item in (as_asked(form, item) for item in loaded.items[condition.dataset]):
+        if isinstance(form, Annotation) or variant in asking.variants(form, item):
+            for part in asking.parts(form, item):
+                sent = asking.render(form, item, variant, condition.prompt, earlier=item.choices[0], part=part)
+                jobs, tokens = jobs + 1, tokens + estimate_tokens(sent)
+    return jobs, tokens
 
 
 @dataclass(frozen=True, kw_only=True)

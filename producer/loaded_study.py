@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contract.errors import InputError
+from contract.forms import Form
 from contract.items import Item
 from contract.prompts import PromptSet
-from contract.study import Dataset, Form, Step, Study
+from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path
 from producer.data_files import FoundFiles
 
@@ -29,7 +30,7 @@ class LoadedStudy:
 
     def prompt(self, dataset: Dataset, form: Form) -> PromptSet:
         """The instrument that `dataset` is asked with in `form`."""
-        return self.prompts[form.prompt if isinstance(form, Step) else dataset.prompt or ""]
+        return self.prompts[form.prompt or dataset.prompt or ""]
 
     def refuse(self, field: FieldPath, problem: str) -> InputError:
         """The error that says what is wrong with `field`, with its line."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from contract.forms import OpenFormat
 from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath
 
@@ -16,12 +17,37 @@ def kind_faults(study: Study) -> Iterator[Fault]:
     if not study.formats and not study.steps:
         yield ("formats",), "is missing"
     for number, dataset in enumerate(study.datasets):
-        if study.formats and dataset.prompt is None:
+        if dataset.prompt is None and any(form.prompt is None for form in study.formats):
             yield ("datasets", number, "prompt"), "is missing"
     if study.formats and study.writes:
         yield ("writes",), "only a recipe, a study with steps, writes data files; take this field out"
+    yield from _format_faults(study)
     if study.steps:
         yield from _recipe_faults(study)
+
+
+def _format_faults(study: Study) -> Iterator[Fault]:
+    """What keeps several formats from standing side by side."""
+    seen: dict[str, int] = {}
+    for number, form in enumerate(study.formats):
+        if form.format in seen:
+            problem = f"formats[{seen[form.format]}] is {form.format} as well; give one entry of each format"
+            yield ("formats", number), problem
+        seen[form.format] = number
+        if isinstance(form, OpenFormat) and form.annotate is not None and study.annotator is None:
+            yield ("formats", number, "annotate"), "needs a model: name it in `annotator`, as an entry of `models` is"
+        if form.format != "closed":
+            yield from _retry_faults(study, form.format)
+    if study.annotator is not None and study.annotator.name in [model.name for model in study.models]:
+        yield ("annotator", "name"), f"{study.annotator.name} is also the name of a model; names must differ"
+
+
+def _retry_faults(study: Study, what: str) -> Iterator[Fault]:
+    """What of the retry rules is for letters alone."""
+    if study.retry.strategy == "constrain":
+        yield ("retry", "strategy"), f"{what} answers cannot be constrained; take resample or remind"
+    if study.retry.strategy == "remind" and study.retry.reminder is None:
+        yield ("retry", "strategy"), "ours speaks of letters; give a sentence of your own in retry.reminder"
 
 
 def _recipe_faults(study: Study) -> Iterator[Fault]:
@@ -33,10 +59,7 @@ def _recipe_faults(study: Study) -> Iterator[Fault]:
         yield ("models", 1), "a recipe asks one model, whose texts make the files; give one"
     if study.repeats > 1:
         yield ("repeats",), "a recipe makes one text for each item and step; take this field out"
-    if study.retry.strategy == "constrain":
-        yield ("retry", "strategy"), "no server can be told which texts to allow; take resample or remind"
-    if study.retry.strategy == "remind" and study.retry.reminder is None:
-        yield ("retry", "strategy"), "ours speaks of letters; give a sentence of your own in retry.reminder"
+    yield from _retry_faults(study, "open")
 
 
 def _step_faults(study: Study) -> Iterator[Fault]:

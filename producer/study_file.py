@@ -14,9 +14,10 @@ from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
 from producer.data_files import DataFiles, Fetch, FoundFiles, from_cache
 from producer.data_paths import filled
 from producer.datasets import load_dataset
+from producer.format_faults import check_form_fits
 from producer.loaded_study import LoadedStudy
 from producer.recipe_file import kind_faults
-from producer.study_prompts import check_prompt_fits, check_reminder, dataset_prompt, step_prompt
+from producer.study_prompts import check_prompt_fits, check_reminder, read_prompts
 
 
 def read_study(
@@ -41,12 +42,9 @@ def read_study(
     _refuse_unconstrained(loaded)
     _refuse_strangers(loaded.study, data)
     files = DataFiles(study=path, given=data, fetch=fetch or from_cache)
-    for number, step in enumerate(loaded.study.steps):
-        loaded.prompts[step.prompt] = step_prompt(loaded, step, ("steps", number, "prompt"))
+    read_prompts(loaded)
     for number, dataset in enumerate(loaded.study.datasets):
         place: FieldPath = ("datasets", number)
-        if dataset.prompt is not None:
-            loaded.prompts[dataset.prompt] = dataset_prompt(loaded, dataset, dataset.prompt, (*place, "prompt"))
         _refuse_combination(loaded, dataset, place)
         found = loaded.files[dataset.name] = _find(loaded, dataset, place, files)
         if may_lack_data and dataset.expect is not None and found.may_lack:
@@ -120,8 +118,6 @@ def _refuse_mixtures(loaded: LoadedStudy) -> None:
 
 
 def _refuse_twins(loaded: LoadedStudy) -> None:
-    if len(loaded.study.formats) > 1:
-        raise loaded.refuse(("formats", 1), "there is one format, closed; give one entry")
     for part, entries in (("datasets", loaded.study.datasets), ("models", loaded.study.models)):
         seen: dict[str, int] = {}
         for number, entry in enumerate(entries):
@@ -133,11 +129,10 @@ def _refuse_twins(loaded: LoadedStudy) -> None:
 
 def _refuse_unconstrained(loaded: LoadedStudy) -> None:
     """A format that limits the answers needs servers that can be told so."""
+    forms = loaded.study.formats
+    limiting = [f"formats[{number}]" for number, form in enumerate(forms) if form.constrain]
+    limited = next(iter(limiting), "retry" if loaded.study.retry.strategy == "constrain" else None)
     for number, model in enumerate(loaded.study.models):
-        retry = loaded.study.retry
-        limited = (
-            "formats[0]" if loaded.study.forms[0].constrain else "retry" if retry.strategy == "constrain" else None
-        )
         if limited is not None and not model.can_constrain:
             problem = (
                 f"{limited} constrains the answers: add constrains_by with the way that this server takes "
@@ -164,6 +159,7 @@ def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, found: Found
     check_reminder(loaded, dataset, items)
     for form in loaded.study.forms:
         check_prompt_fits(loaded, dataset, form, items, field)
+        check_form_fits(loaded, dataset, form, items, field)
     return items[: loaded.study.limit]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from contract.forms import Sampling
 from contract.models import OpenAIModel
-from contract.study import Sampling
 from worker.providers.base import ProviderError, Request
 from worker.providers.openai import OpenAIProvider
 

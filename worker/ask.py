@@ -10,13 +10,14 @@ from contract.answers import Answer, InvalidReason
 from contract.completion import Completion
 from contract.errors import ErrorKind
 from contract.formats import asking
+from contract.forms import Annotation, ClosedFormat, Form, LikertFormat
 from contract.orders import letters_for
 from contract.storable import storable
-from contract.study import ClosedFormat
 from worker.prepare import Prepared
 from worker.providers.base import (
     Description,
     Endpoint,
+    Expected,
     Provider,
     ProviderError,
     RefusedError,
@@ -63,7 +64,6 @@ def ask_once(
 ) -> Asked:
     """Call the provider once and read. Whatever happens becomes an attempt; nothing is raised."""
     begun = _Begun(id=uuid.uuid4(), started_at=datetime.now(UTC), prepared=prepared, pool=pool)
-    closed = isinstance(job.rules.format, ClosedFormat)
     request = Request(
         call=begun.id,
         number=tally.calls + 1,
@@ -72,9 +72,21 @@ def ask_once(
         seed=prepared.seed,
         timeout_s=job.rules.model.timeout_s,
         allowed=letters_for(len(job.item.choices)) if prepared.constrained else None,
-        open=not closed,
+        expects=_expected(job.rules.format),
     )
     return _call(job, begun, request, provider, description)
+
+
+def _expected(form: Form) -> Expected:
+    match form:
+        case ClosedFormat():
+            return "letter"
+        case LikertFormat():
+            return "rating"
+        case Annotation():
+            return "choice_text"
+        case _:
+            return "text"
 
 
 def cannot_ask(prepared: Prepared) -> Asked:
@@ -140,7 +152,7 @@ def _with_completion(
         tokens_out=_count(completion.tokens_out),
         tokens_cached=_count(completion.tokens_cached),
         logprobs=_finite(completion.logprobs),
-        answer=answer.choice,
+        answer=answer.number,
         text=answer.text,
         tier=answer.tier,
         reason=answer.reason,

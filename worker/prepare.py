@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from contract.formats import asking
+from contract.forms import ClosedFormat
 from contract.reminders import reminder
-from contract.study import ClosedFormat
 from worker.records import ClaimedJob
 from worker.retry import Tally
 
@@ -27,7 +27,7 @@ def prepare(job: ClaimedJob, tally: Tally) -> Prepared:
     seed, retry, form = job.seed(tally.invalid), job.rules.retry, job.rules.format
     again = tally.invalid > 0
     try:
-        prompt = asking.render(form, job.item, job.variant, job.rules.prompt, earlier=job.earlier)
+        prompt = asking.render(form, job.item, job.variant, job.rules.prompt, earlier=job.earlier, part=job.part)
         if again and retry.strategy == "remind":
             letters = len(job.item.choices) if isinstance(form, ClosedFormat) else 0
             prompt = f"{prompt}\n\n{reminder(retry, job.item.language, letters)}"

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from contract.answers import Answer, InvalidReason
 from contract.completion import Completion
 from contract.formats import Variant
+from contract.forms import Check, Step
 from contract.items import Item
 from contract.prompts import PromptSet, fill
 from contract.reading.bare import unwrapped, why_not_bare
 from contract.reading.markup import after_reasoning
 from contract.reading.same import contains, same
-from contract.study import Check, Step
 
 TEXT = "text"
 """The name of the reading that takes a whole completion, without reasoning and what is wrapped around it."""
@@ -48,11 +48,6 @@ def read(completion: Completion, item: Item, step: Step, earlier: str | None) ->
         if reason is not None:
             return Answer(choice=None, tier=check, reason=reason)
     return Answer(choice=None, text=text, tier=TEXT)
-
-
-def prefix(item: Item) -> str:
-    """The text at the head of the prompt that other jobs share."""
-    return item.context or item.question
 
 
 def _not_right(text: str, item: Item, _: str | None) -> InvalidReason | None:

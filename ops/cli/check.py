@@ -90,7 +90,7 @@ def _looked_at(study: Path, data: dict[str, str], *, calls: bool) -> Iterator[Li
         return
     workers = [worker for worker in read_workers(connected.engine) if not worker.gone]
     yield from check_workers(connected.engine, len(workers))
-    used = list(dict.fromkeys(name for model in loaded.study.models for name in pools_of(model)))
+    used = list(dict.fromkeys(name for model in loaded.study.asked_models for name in pools_of(model)))
     yield from check_pools(broker, used, pools, dict(os.environ))
     yield from check_models(connected.engine, connected.settings, broker, loaded, pools, calls=calls)
 

@@ -37,11 +37,11 @@ def check_models(connected: Connected, loaded: LoadedStudy) -> None:
     pools = known_pools()
     # All at once: one that cannot be reached keeps its client waiting for many seconds.
     with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
-        seen = list(threads.map(lambda model: _look(connected, model, pools), loaded.study.models))
+        seen = list(threads.map(lambda model: _look(connected, model, pools), loaded.study.asked_models))
     if all(each.fault for each in seen):
         more = f" (and {len(seen) - 1} more to mend)" if len(seen) > 1 else ""
         raise loaded.refuse(("models", 0, "model"), f"{seen[0].problem}{more}")
-    for model, each in zip(loaded.study.models, seen, strict=True):
+    for model, each in zip(loaded.study.asked_models, seen, strict=True):
         if each.problem is not None:
             others = "; the other models go on" if each.fault else ""
             err.print(visible(f"note: {model.name}: {each.problem}{others}"))

@@ -18,6 +18,7 @@ from producer.datasets.uncertainty import uncertainty_item
 from producer.datasets.webgpt import webgpt_items
 from producer.datasets.winning_arguments import winning_arguments_items
 
+MOST_CHOICES = 26
 _LONGEST_ID = 500  # characters; the database's index holds no more
 
 
@@ -82,9 +83,9 @@ def _of_row(dataset: Dataset, row: Row) -> tuple[Item, Row]:
 def _check(item: Item, source: Source) -> None:
     """What holds for every item that is to be answered, wherever it came from."""
     _check_id(item, source)
-    if len(item.choices) != 2:
+    if not 2 <= len(item.choices) <= MOST_CHOICES:
         count = len(item.choices)
-        raise source.refuse("choices", f"a closed question asked in both orders has two choices, not {count}")
+        raise source.refuse("choices", f"a question has 2 to {MOST_CHOICES} choices, not {count}")
     if len({choice.strip() for choice in item.choices}) < len(item.choices):
         raise source.refuse("choices", "the choices are equal; a swap would change nothing")
     if item.target is not None and not 0 <= item.target < len(item.choices):

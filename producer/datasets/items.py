@@ -22,7 +22,22 @@ def item_from_row(dataset: str, row: Row) -> Item:
         context=context,
         cluster=row.optional_text("cluster") or (canonical_digest(context)[:16] if context else source_id),
         language=row.optional_text("language"),
+        statements=_statements(row),
     )
+
+
+def _statements(row: Row) -> tuple[str | None, ...] | None:
+    """A statement for each choice, or null for one that has none; None where the row gives no statements at all."""
+    given = row.values.get("statements")
+    if given is None:
+        return None
+    choices = row.values["choices"]
+    if not isinstance(given, list | tuple) or len(given) != len(choices):
+        raise row.refuse("statements", f"must be a list with a statement, or null, for each of {len(choices)} choices")
+    if all(said is None for said in given):
+        raise row.refuse("statements", "holds no statement; leave the field out")
+    texts = iter(row.with_texts("statements", [said for said in given if said is not None]))
+    return tuple(None if said is None else next(texts) for said in given)
 
 
 def with_our_names(row: Row, columns: Columns) -> Row:

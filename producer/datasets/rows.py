@@ -1,7 +1,7 @@
 """Rows of a data file with their numbers, and fields that are what they should be."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -60,6 +60,10 @@ class Row:
         if not isinstance(value, list | tuple):
             raise self.refuse(field, f"must be a list of texts, not {value!r:.80}")
         return tuple(self._checked(f"{field}[{number}]", choice) for number, choice in enumerate(value))
+
+    def with_texts(self, field: str, values: Sequence[object]) -> list[str]:
+        """`values`, which must be texts and come from `field`."""
+        return [self._checked(field, value) for value in values]
 
     def optional_index(self, field: str) -> int | None:
         """A whole number or null; the field must be there, so that a misspelt name is not taken for null."""

@@ -12,8 +12,8 @@ from functools import cache
 import pytest
 
 from contract.completion import Completion
+from contract.forms import Sampling
 from contract.models import GeminiModel, GeminiOptions
-from contract.study import Sampling
 from tests.fake_gemini import BEHAVIOURS, FakeGemini, fake_gemini
 from worker.providers.base import (
     Description,

@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
+from contract.forms import Sampling
 from contract.models import GeminiModel
-from contract.study import Sampling
 from tests.fake_gemini import FakeGemini, fake_gemini
 from tests.gemini_quota import PER_DAY, PER_MINUTE, TOKENS_PER_MINUTE, Meter, Quota, tokens_of
 from worker.providers.base import ExhaustedError, Request, ThrottledError

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from contract.completion import Completion
+from contract.forms import Sampling
 from contract.models import OllamaModel, OllamaOptions
-from contract.study import Sampling
 from tests.fake_ollama import FakeOllama, fake_ollama
 from worker.providers.base import (
     Endpoint,

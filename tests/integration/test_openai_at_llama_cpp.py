@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from contract.forms import Sampling
 from contract.reading import read_letter
-from contract.study import Sampling
 from ops.local.model import MODEL, launch_model
 from tests.openai_calls import fault_in, make_provider, make_request
 from worker.providers.base import Request, TooLongError

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contract.completion import Completion
-from contract.study import Sampling
+from contract.forms import Sampling
 from tests.fake_openai import FakeOpenAI, fake_openai
 from tests.openai_calls import KEY, PROMPT, TIMEOUT_S, fault_in, fault_of, make_request, provider_at
 from worker.providers.base import (

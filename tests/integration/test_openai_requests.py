@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from contract.forms import Sampling
 from contract.reading import read_letter
-from contract.study import Sampling
 from tests.fake_openai import FakeOpenAI, fake_openai
 from tests.openai_calls import KEY, fault_in, make_provider, make_request, provider_at
 from worker.providers.base import Description, MisconfiguredError, TransientError

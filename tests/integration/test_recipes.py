@@ -71,7 +71,7 @@ def test_the_second_step_waits_for_the_first_and_is_shown_its_text(engine: Engin
 
     asked = ask_all(engine, saying("  a dog\n", "a cat"))
 
-    assert all(request.open and request.allowed is None for request in asked.requests)
+    assert {(request.expects, request.allowed) for request in asked.requests} == {("text", None)}
     seconds = [request.prompt for request in asked.requests if "Another?" in request.prompt]
     assert len(seconds) == 3
     assert all("\nWrong: a dog\n" in prompt for prompt in seconds)

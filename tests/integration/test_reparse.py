@@ -11,6 +11,7 @@ from contract.answers import LetterReading
 from contract.completion import Completion
 from contract.errors import UnknownStudyError
 from contract.formats import asking
+from contract.forms import ClosedFormat
 from contract.reading import READINGS, STRICT, STRICT_VERSION
 from ops.progress import read_study_spec
 from ops.readings import readings_in_use
@@ -111,7 +112,9 @@ def test_another_reading_becomes_the_study_s_own(engine: Engine, tmp_path: Path)
 
     assert done.results == 8
     assert states(engine) == {"answered": 8}
-    assert read_study_spec(engine, "trial").formats[0].reading == "first-letter"
+    (form,) = read_study_spec(engine, "trial").formats
+    assert isinstance(form, ClosedFormat)
+    assert form.reading == "first-letter"
     assert rows(engine, "SELECT revision FROM study")[0]["revision"] == 2
     again = reparse(engine, "trial", reading="first-letter")
     assert (moves(again), again.results) == ({}, 0)

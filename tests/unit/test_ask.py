@@ -14,10 +14,11 @@ from contract.completion import Completion
 from contract.conditions import Rules
 from contract.errors import ErrorKind
 from contract.formats import Variant, closed
+from contract.forms import ClosedFormat, Sampling
 from contract.models import SimulatedModel
 from contract.prompts import ANY_LANGUAGE, PromptSet
 from contract.storable import MAX_CHARACTERS
-from contract.study import Bundles, ClosedFormat, Retry, Sampling
+from contract.study import Bundles, Retry
 from tests.builders import make_item
 from worker.ask import Asked, ask_once, by_another, cannot_ask
 from worker.prepare import prepare

@@ -249,7 +249,7 @@ PARQUET = {
     "null as question": parquet({"question": [None]}, row=1, field="question", right="is empty"),
     "bytes as question": parquet({"question": [b"Who?"]}, row=1, field="question", right="must be text, not b'Who"),
     "text as choices": parquet({"choices": ["a|b"]}, row=1, field="choices", right="must be a list of texts"),
-    "three choices": parquet({"choices": [["a", "b", "c"]]}, row=1, field="choices", right="has two choices, not 3"),
+    "one choice": parquet({"choices": [["a"]]}, row=1, field="choices", right="has 2 to 26 choices, not 1"),
     "a fraction as target": parquet({"target": [0.0]}, row=1, field="target", right="whole number or null, not 0.0"),
 }
 SQUADS = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contract.answers import Answer, InvalidReason
 from contract.completion import Completion
-from contract.formats import Variant, closed
+from contract.formats import Variant, asking, closed
 from contract.orders import letters_for
 from contract.prompts import ANY_LANGUAGE, PromptSet, load_prompt
 from contract.reading import READINGS
@@ -178,5 +178,5 @@ def test_the_same_letter_in_both_orders_is_two_choices(letter: str) -> None:
 
 
 def test_items_with_one_context_share_their_prefix_and_others_begin_with_their_question() -> None:
-    assert closed.prefix(make_item("q1", context="same")) == closed.prefix(make_item("q2", context="same"))
-    assert closed.prefix(make_item("q1")) == make_item("q1").question
+    assert asking.prefix(make_item("q1", context="same")) == asking.prefix(make_item("q2", context="same"))
+    assert asking.prefix(make_item("q1")) == make_item("q1").question

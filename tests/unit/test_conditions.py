@@ -6,6 +6,7 @@ import pytest
 
 from contract.conditions import Condition, Rules, queue_for
 from contract.formats import Variant
+from contract.forms import ClosedFormat, Sampling, Step
 from contract.items import canonical_digest
 from contract.models import (
     GeminiModel,
@@ -18,7 +19,7 @@ from contract.models import (
     SimulatedModel,
 )
 from contract.prompts import PromptSet
-from contract.study import Bundles, ClosedFormat, Retry, Sampling, Step
+from contract.study import Bundles, Retry
 
 BODY = "{question}\n{choices}"
 

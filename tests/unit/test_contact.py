@@ -6,9 +6,10 @@ import pytest
 
 from contract.completion import Completion
 from contract.conditions import Rules
+from contract.forms import ClosedFormat, Sampling
 from contract.models import GeminiModel, Model, OllamaModel, OllamaOptions, OpenAIModel
 from contract.prompts import PromptSet
-from contract.study import Bundles, ClosedFormat, Retry, Sampling
+from contract.study import Bundles, Retry
 from worker.contact import canary_request, contact_digest, rerouted, spoilt, stop_reason, unfit
 from worker.providers.base import Description, Endpoint, MisconfiguredError, ProviderError, RejectedError
 

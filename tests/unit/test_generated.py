@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from contract.answers import InvalidReason
 from contract.completion import Completion
 from contract.formats import Variant, asking, generated
+from contract.forms import Check, ClosedFormat, Step
 from contract.items import Item
 from contract.prompts import load_prompt
 from contract.reading.same import same
-from contract.study import Check, ClosedFormat, Step
 from tests.builders import make_item
 
 ALL: tuple[Check, ...] = ("bare", "not_right", "not_earlier", "not_in_context")

@@ -102,12 +102,22 @@ def test_a_number_that_json_does_not_know_has_no_digest() -> None:
         canonical_digest({"temperature": float("nan")})
 
 
-def test_groups_and_traits_make_another_item_and_come_back_from_its_row() -> None:
+def test_what_no_model_sees_makes_no_other_item_and_comes_back_from_its_row() -> None:
     plain = make_item()
     known = make_item(groups=("M", "F"), traits={"polarity": "neg", "ordinals": [1.0, 2.0]})
 
     assert set(plain.payload) == {"question", "choices", "target", "context", "language"}
-    assert known.digest != plain.digest
+    assert known.digest == plain.digest
+    back = Item.from_payload(
+        dataset=known.dataset, source_id=known.source_id, cluster=known.cluster, payload=known.payload
+    )
+    assert back == known
+
+
+def test_statements_are_asked_and_make_another_item() -> None:
+    known = make_item(statements=("The man did it.", None))
+
+    assert known.digest != make_item().digest
     back = Item.from_payload(
         dataset=known.dataset, source_id=known.source_id, cluster=known.cluster, payload=known.payload
     )

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contract.study import Sampling
+from contract.forms import Sampling
 from worker.providers.base import Request
 from worker.providers.openai_body import further_fields
 from worker.providers.openai_waits import named_wait

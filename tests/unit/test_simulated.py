@@ -18,11 +18,11 @@ import pytest
 from analysis.metrics import count_pairs, position_consistency, preference_fairness
 from contract.answers import InvalidReason
 from contract.formats import Variant, closed
+from contract.forms import Sampling
 from contract.items import Item
 from contract.models import Simulated, SimulatedModel
 from contract.orders import slot_of
 from contract.prompts import PromptSet, load_prompt
-from contract.study import Sampling
 from tests.builders import make_item
 from worker.providers.base import RejectedError, Request, TransientError
 from worker.providers.simulated import SimulatedProvider

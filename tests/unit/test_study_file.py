@@ -120,7 +120,7 @@ def refusal(path: Path) -> InputError:
         pytest.param(
             {"models": [without(SERVED, "model")]}, "- name: small", "models[0].model", "missing", id="no model"
         ),
-        pytest.param({"formats": [{"orders": "both"}]}, "- orders:", "formats[0].format", "is missing", id="no format"),
+        pytest.param({"formats": [{"orders": "both"}]}, "- orders:", "formats[0]", "format is missing", id="no format"),
         pytest.param(
             {"models": [{"name": "sim"}]},
             "- name: sim",
@@ -184,10 +184,10 @@ def refusal(path: Path) -> InputError:
             id="unknown loader",
         ),
         pytest.param(
-            {"formats": [{"format": "likert"}]},
-            "- format: likert",
-            "formats[0].format",
-            "must be 'closed', not 'likert'",
+            {"formats": [{"format": "lickert"}]},
+            "- format: lickert",
+            "formats[0]",
+            "unknown format 'lickert'; did you mean likert?",
             id="unknown format",
         ),
         pytest.param(

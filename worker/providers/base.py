@@ -14,12 +14,12 @@ SDK exceptions never leave a provider: they carry keys and prompts.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 from uuid import UUID
 
 from contract.completion import Completion
 from contract.errors import BothwaysError, ErrorKind
-from contract.study import Sampling
+from contract.forms import Sampling
 
 MESSAGE_LIMIT = 500
 """Characters of a provider's own error text that are kept."""
@@ -98,13 +98,18 @@ class RejectedError(ProviderError):
     kind = ErrorKind.REJECTED
 
 
+Expected = Literal["letter", "rating", "text", "choice_text"]
+"""What kind of answer a prompt asks for."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """One call: the prompt as it is sent, the sampling, the seed of this very call, and the time it may take.
 
     `call` is the id of the attempt, made before the call, so that any ledger can be matched with the attempts;
     `number` counts the calls of this job in its round, from 1. `allowed`: the only answers that the server may let the
-    model give, None where it may say anything. `open`: any text is an answer, not a choice among those shown.
+    model give, None where it may say anything. `expects` is what an answer
+    to it is: a letter, a rating, any text, the text of a choice.
     """
 
     call: UUID
@@ -114,7 +119,7 @@ class Request:
     seed: int
     timeout_s: float
     allowed: tuple[str, ...] | None = None
-    open: bool = False
+    expects: Expected = "letter"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,9 @@ others it picks the first slot with probability f, each order on its own. So ove
 
     PC = k + (1 - k) * 2 f (1 - f)          PF = (1 - k) * (1 - 2 f)
 
-Where any text is an answer it makes one up. A completion is unreadable with `invalid_rate` (a text that was asked for
-is empty then) and the call fails with `fault_rate`. All draws are seeded hashes of the
+Where any text is an answer it makes one up; of a scale it takes any point, and an annotation names any choice. A
+completion is unreadable with `invalid_rate` (a text that was asked for is empty then) and the call fails with
+`fault_rate`. All draws are seeded hashes of the
 prompt (and of the request's seed and number where another try may differ): a study gives the same answers anywhere.
 """
 
@@ -23,7 +24,9 @@ from contract.completion import Completion
 from contract.models import SimulatedModel
 from worker.providers.base import Description, Endpoint, RejectedError, Request, TransientError
 
-_CHOICE_LINE = re.compile(r"^([A-Z])\) (.*)$", re.MULTILINE)
+_CHOICE_LINE = re.compile(r"^([A-Z])[).] (.*)$", re.MULTILINE)
+_OPTION_LINE = re.compile(r"^[0-9]+\. (.*)$", re.MULTILINE)
+_HIGHEST = re.compile(r"from 1 \([^()]*\) to ([0-9]+) \(")
 _MESSAGE = re.compile(r"^---- (Message [0-9]+): ----\n", re.MULTILINE)
 _END = "Answer:"
 _UNREADABLE = "I would rather not commit to one of them."
@@ -70,8 +73,8 @@ class SimulatedProvider:
         return Description()
 
     def _answer(self, request: Request) -> str:
-        if request.open:
-            return self._made_up(request)
+        if request.expects != "letter":
+            return self._other(request)
         question, shown = _shown(request.prompt)
         if len(shown) < 2:
             raise RejectedError(
@@ -87,10 +90,17 @@ class SimulatedProvider:
         first = self._draw("slot", request.prompt, str(request.seed)) < self._options.prefers_first
         return shown[0][0] if first else shown[1][0]
 
-    def _made_up(self, request: Request) -> str:
+    def _other(self, request: Request) -> str:
+        """What it says where no letter is asked for."""
         if self._draw("invalid", request.prompt, str(request.seed)) < self._options.invalid_rate:
             return ""
-        return f"made up {self._draw('text', request.prompt, str(request.seed)):.9f}"
+        drawn = self._draw("text", request.prompt, str(request.seed))
+        highest, options = _HIGHEST.findall(request.prompt), _OPTION_LINE.findall(request.prompt)
+        if request.expects == "rating" and highest:
+            return str(1 + int(drawn * int(highest[-1])))
+        if request.expects == "choice_text" and options:
+            return str(options[int(drawn * len(options))])
+        return f"made up {drawn:.9f}"
 
     def _draw(self, *parts: str) -> float:
         """A number in [0, 1) that depends on nothing but the model and `parts`."""
