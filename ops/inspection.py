@@ -12,13 +12,14 @@ from contract.formats import Variant
 from producer.studies import find_study
 
 _JOBS = text("""
-    SELECT job.id, condition.model, condition.dataset, condition.variant, condition.spec, job.repeat, job.state,
+    SELECT job.id, condition.model, condition.dataset, condition.format, condition.stage, condition.variant,
+           condition.spec, job.part, job.repeat, job.state,
            job.planned, job.round, job.answer, job.text, job.counted_attempt, item.source_id, job.cluster, item.payload
     FROM job JOIN study ON study.id = job.study JOIN condition ON condition.id = job.condition
     JOIN item ON item.id = job.item
     WHERE study.name = :study AND item.source_id = :item
       AND (CAST(:model AS text) IS NULL OR condition.model = :model)
-    ORDER BY condition.dataset, condition.model, item.id, job.repeat, condition.id, job.id
+    ORDER BY condition.dataset, condition.model, item.id, job.repeat, condition.id, job.part, job.id
 """)
 _ATTEMPTS = text("""
     SELECT attempt.job, attempt.id, attempt.round, attempt.started_at, attempt.latency_ms, attempt.seed,
@@ -80,13 +81,20 @@ class AttemptSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class JobSeen:
-    """One job of the item: its order (choice indexes as shown, none where a text is made), its result, its attempts."""
+    """One job of the item: how it was asked, its result, its attempts.
+
+    `order` holds choice indexes as shown, in closed answers; `answer` is a choice index, or the rating of a statement
+    about choice number `part`.
+    """
 
     id: int
     model: str
     dataset: str
+    format: str
+    stage: str
     variant: str
     order: tuple[int, ...]
+    part: int
     repeat: int
     state: str
     planned: bool
@@ -118,7 +126,8 @@ def read_item(engine: Engine, study: str, item: str, *, model: str | None = None
             attempts.setdefault(row["job"], []).append(AttemptSeen(**values | {"id": str(row["id"])}))
     return [
         JobSeen(
-            **{name: row[name] for name in ("id", "model", "dataset", "variant", "repeat", "state", "planned")},
+            **{name: row[name] for name in ("id", "model", "dataset", "format", "stage", "variant", "part", "repeat")},
+            **{name: row[name] for name in ("state", "planned")},
             **{name: row[name] for name in ("round", "answer", "text", "source_id", "cluster")},
             order=Variant.from_spec(row["spec"]["variant"]).order,
             counted_attempt=None if row["counted_attempt"] is None else str(row["counted_attempt"]),

@@ -54,18 +54,34 @@ def _order(job: JobSeen) -> RenderableType:
     if not job.attempts:
         parts.append(_text("not asked yet"))
     unplanned = "" if job.planned else ", no longer planned"
-    kind = "order" if job.order else "step"
-    return Panel(Group(*parts), title=_text(f"{kind} {job.variant}: {_result(job)}{unplanned}"), title_align="left")
+    return Panel(Group(*parts), title=_text(f"{_form(job)}: {_result(job)}{unplanned}"), title_align="left")
+
+
+def _form(job: JobSeen) -> str:
+    """How the job was asked, in words."""
+    match job.format, job.stage:
+        case "closed", _:
+            return f"order {job.variant}"
+        case "likert", _:
+            return f"scale {job.variant}, statement of choice {job.part}"
+        case _, "annotate":
+            return f"annotation of {job.variant}"
+        case _, "generate":
+            return f"step {job.variant}"
+        case _:
+            return f"open, {job.variant}"
 
 
 def _result(job: JobSeen) -> str:
-    """The job's state, with the text that was read, or the choice behind the letter."""
+    """The job's state, with the text, the rating or the choice that was read."""
     if job.text is not None:
         return f"{job.state}, {job.text!r}"
     if job.answer is None:
         return job.state
-    letter = letters_for(len(job.order))[job.order.index(job.answer)]
-    return f"{job.state}, {letter} = choice {job.answer + 1}, {job.item['choices'][job.answer]!r}"
+    if job.format == "likert":
+        return f"{job.state}, {job.answer}"
+    letter = f"{letters_for(len(job.order))[job.order.index(job.answer)]} = " if job.order else ""
+    return f"{job.state}, {letter}choice {job.answer + 1}, {job.item['choices'][job.answer]!r}"
 
 
 def _attempt(job: JobSeen, number: int, attempt: AttemptSeen) -> list[Text]:
@@ -98,8 +114,10 @@ def _how_read(job: JobSeen, attempt: AttemptSeen) -> str:
     what = f"nothing: {attempt.reason}"
     if attempt.text is not None:
         what = f"the text {attempt.text!r}"
-    elif attempt.answer is not None:
+    elif attempt.answer is not None and job.order:
         what = f"letter {letters_for(len(job.order))[job.order.index(attempt.answer)]}"
+    elif attempt.answer is not None:
+        what = f"the rating {attempt.answer}" if job.format == "likert" else f"choice {attempt.answer + 1}"
     return f"read {what}, by tier {attempt.tier} of {attempt.reading} {attempt.reading_version}"
 
 

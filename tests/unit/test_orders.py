@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.orders import Order, both_orders, choice_behind, letters_for, print_order, slot_of
+from contract.orders import (
+    Order,
+    both_orders,
+    choice_behind,
+    known_orders,
+    letters_for,
+    orders_for,
+    print_order,
+    slot_of,
+)
 
 ORDERS = st.integers(2, 9).flatmap(lambda choices: st.permutations(range(choices))).map(tuple)
 
@@ -65,3 +74,49 @@ def test_a_question_with_too_few_or_too_many_choices_has_no_letters(choices: int
 )
 def test_orders_are_printed_from_one(order: Order, printed: str) -> None:
     assert print_order(order) == printed
+
+
+@pytest.mark.parametrize(
+    ("wanted", "choices", "printed"),
+    [
+        ("both", 2, "12 21"),
+        ("all", 3, "123 132 213 231 312 321"),
+        ("cyclic", 4, "1234 2341 3412 4123"),
+        ("paper", 3, "123 213 132 231 312 321"),
+        ("paper", 4, "1234 2341 3412 4123 4321 4231"),
+        ("paper", 5, "12345 23451 34512 45123 51234 54321"),
+        ("paper", 6, "123456 234561 345612 456123 561234 612345"),
+        (("213", "321"), 3, "213 321"),
+    ],
+)
+def test_the_orders_of_an_item_follow_its_number_of_choices(wanted: str, choices: int, printed: str) -> None:
+    assert " ".join(map(print_order, orders_for(wanted, choices))) == printed
+
+
+@pytest.mark.parametrize(
+    ("wanted", "choices", "said"),
+    [
+        ("both", 3, "for two choices, not 3"),
+        ("all", 6, "for at most 5 choices, not 6"),
+        ("paper", 7, "for 2 to 6 choices, not 7"),
+        (("12", "21"), 3, "are of 2 choices, and the item has 3"),
+    ],
+)
+def test_orders_that_do_not_fit_an_item_are_refused(wanted: str, choices: int, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        orders_for(wanted, choices)
+
+
+@pytest.mark.parametrize(
+    "value", ["some", [], ["12", "12"], ["12", "123"], ["122"], ["10"], [12], ["1"], ["²1"], None, {"a": 1}]
+)
+def test_what_names_no_orders_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"must be|is no order"):
+        known_orders(value)
+
+
+@given(choices=st.integers(2, 6))
+def test_cyclic_orders_show_every_choice_in_every_slot_once(choices: int) -> None:
+    orders = orders_for("cyclic", choices)
+
+    assert all(sorted(order[slot] for order in orders) == list(range(choices)) for slot in range(choices))

@@ -68,8 +68,11 @@ def job(*attempts: AttemptSeen, **changes: Any) -> JobSeen:  # noqa: ANN401
         "id": 1,
         "model": "sim",
         "dataset": "capitals",
+        "format": "closed",
+        "stage": "answer",
         "variant": "12",
         "order": (0, 1),
+        "part": 0,
         "repeat": 1,
         "state": "answered" if attempts else "pending",
         "planned": True,
@@ -307,9 +310,11 @@ def test_a_text_that_a_step_made_is_shown_as_it_was_read_and_as_it_was_said() ->
     said = attempt(completion=" a dog\n", answer=None, text="a dog", tier="text", reading="text", reading_version=1)
     bad = attempt(2, outcome="invalid", completion="1973", answer=None, tier="not_right", reason="equals_right")
 
+    made: dict[str, Any] = {"format": "open", "stage": "generate", "order": (), "answer": None}
+
     text = shown(
-        job(said, variant="plausible", order=(), answer=None, text="a dog"),
-        job(bad, variant="second", order=(), answer=None, state="invalid"),
+        job(said, **made, variant="plausible", text="a dog"),
+        job(bad, **made, variant="second", state="invalid"),
     )
 
     assert "step plausible: answered, 'a dog'" in text
@@ -317,3 +322,22 @@ def test_a_text_that_a_step_made_is_shown_as_it_was_read_and_as_it_was_said() ->
     assert "read the text 'a dog', by tier text of text 1" in text
     assert "step second: invalid" in text
     assert "read nothing: equals_right, by tier not_right" in text
+
+
+def test_ratings_open_answers_and_annotations_are_shown_as_what_they_are() -> None:
+    rated = attempt(completion="2", answer=2, tier="number", reading="first-number", reading_version=1)
+    said = attempt(2, completion="The right one.", answer=None, text="The right one.", reading="open-text")
+    judged = attempt(3, completion="the right one", answer=0, tier="exact", reading="option-text")
+    common: dict[str, Any] = {"order": ()}
+
+    text = shown(
+        job(rated, **common, format="likert", variant="5-negative", part=2, answer=2),
+        job(said, **common, format="open", variant="reasoning", answer=None, text="The right one."),
+        job(judged, **common, format="open", stage="annotate", variant="reasoning", answer=0),
+    )
+
+    assert "scale 5-negative, statement of choice 2: answered, 2" in text
+    assert "read the rating 2, by tier number" in text
+    assert "open, reasoning: answered, 'The right one.'" in text
+    assert "annotation of reasoning: answered, choice 1, 'the right one'" in text
+    assert "read choice 1, by tier exact" in text
