@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import build, check, compare, fetch, machines, plan, reparse, services, steer, studies
+from ops.cli import audit, build, check, compare, fetch, machines, plan, reparse, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ for command in (
     compare.compare,
     reparse.reparse,
     build.build,
+    audit.audit,
     steer.retry,
     steer.pause,
     steer.resume,

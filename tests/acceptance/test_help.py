@@ -15,7 +15,7 @@ README = Path(__file__).parents[2] / "README.md"
 ROOT_COMMAND = get_command(app)
 COMMANDS = tuple(getattr(ROOT_COMMAND, "commands", {}))
 READS = ("status", "show", "report", "compare", "check", "plan", "hosts", "health", "pools", "reparse")
-WRITES_FILES = ("fetch", "build")
+WRITES_FILES = ("fetch", "build", "audit")
 NAMES_ITS_MODEL = ("build",)
 """Where --model chooses none of a study's models but names the one to ask."""
 STEERS = ("retry", "pause", "resume", "cancel")
@@ -37,7 +37,7 @@ def test_the_commands_are_those_of_the_manual() -> None:
     text = help_of()
 
     assert set(COMMANDS) == {
-        *("init", "check", "plan", "fetch", "run", "status", "show", "report", "compare", "reparse", "build"),
+        *("init", "check", "plan", "fetch", "run", "status", "show", "report", "compare", "reparse", "build", "audit"),
         *("retry", "pause", "resume", "cancel"),
         *("hosts", "health", "pools", "up", "demo", "worker", "dispatch", "migrate"),
     }
