@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from contract.corrections import Correction, HumanOptions, Text
 from contract.forms import AnyFormat, Form, Step
 from contract.models import Model
 from contract.spec import Listed, MaybeEmpty, Name, Spec
@@ -65,10 +66,15 @@ class Dataset(Spec):
     `loader` names how the file is read: `items` (rows with id, question, choices, target; `columns` if the file calls
     them otherwise), `uncertainty` (one file for low, medium and high, chosen by `setting`), `squad_it` (SQuAD 1.1, its
     wrong answers from the file `wrong_answers` or made by `stand_ins`), `squad_it_2` (its authors' layout; `setting` as
-    above), `webgpt` (comparisons with unequal scores) or `winning_arguments` (the pair task, or `utterances.jsonl` of a
-    ConvoKit corpus). `prompt` is the name of an instrument that comes with Bothways, or a .txt file beside the study
-    file; where a study has steps, they name the prompts. `language` is that of the items that name none. `${NAME}` in
-    a path is filled from the environment.
+    above), `webgpt` (comparisons with unequal scores), `winning_arguments` (the pair task, or `utterances.jsonl` of a
+    ConvoKit corpus), `bbq`, `opinion_qa` (human shares from the file `human`) or `global_opinion_qa` (those of
+    `country`). `prompt` is the name of an instrument that comes with Bothways, or a .txt file beside the study file;
+    where a study has steps, they name the prompts. `language` is that of the items that name none. `${NAME}` in a path
+    is filled from the environment.
+
+    `subset` is a file with the ids of the items that are wanted. `corrections` are made in contexts and questions.
+    `human_options` says which option a human answer means that is worded otherwise; the keys `without_human` get no
+    human shares.
 
     A path may be an address: `https://...`, or `hf://datasets/OWNER/NAME@REVISION/PATH` on the Hugging Face hub, with
     `#PATTERN` for one file of an archive. It is fetched once and kept. `sha256` is the hash that the file at `path`, as
@@ -76,7 +82,17 @@ class Dataset(Spec):
     """
 
     name: Name
-    loader: Literal["items", "uncertainty", "squad_it", "squad_it_2", "webgpt", "winning_arguments"]
+    loader: Literal[
+        "items",
+        "uncertainty",
+        "squad_it",
+        "squad_it_2",
+        "webgpt",
+        "winning_arguments",
+        "bbq",
+        "opinion_qa",
+        "global_opinion_qa",
+    ]
     path: Annotated[str, Field(min_length=1)]
     prompt: Annotated[str, Field(min_length=1)] | None = None
     sha256: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{64}$")] | None = None
@@ -84,6 +100,12 @@ class Dataset(Spec):
     columns: Columns | None = None
     wrong_answers: Annotated[str, Field(min_length=1)] | None = None
     stand_ins: StandIns | None = None
+    subset: Text | None = None
+    corrections: Annotated[tuple[Correction, ...], MaybeEmpty] = ()
+    human: Text | None = None
+    human_options: HumanOptions | None = None
+    without_human: Annotated[tuple[Text, ...], MaybeEmpty] = ()
+    country: Text | None = None
     language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")] | None = None
     expect: Expect | None = None
 

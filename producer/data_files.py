@@ -54,12 +54,15 @@ class FoundFiles:
 
     data: DataFile
     wrong_answers: DataFile | None = None
+    subset: DataFile | None = None
+    human: DataFile | None = None
     given: bool = False
 
     @property
     def all(self) -> tuple[DataFile, ...]:
         """Each file that the dataset needs."""
-        return (self.data,) if self.wrong_answers is None else (self.data, self.wrong_answers)
+        beside = (self.wrong_answers, self.subset, self.human)
+        return (self.data, *(file for file in beside if file is not None))
 
     @property
     def to_fetch(self) -> list[Address]:
@@ -71,9 +74,15 @@ class FoundFiles:
         """Whether what is not at hand may still come: a path that --data names is there, or it is wrong."""
         return bool(self.to_fetch) or (self.data.path is None and not self.given)
 
-    def paths(self) -> tuple[Path, Path | None]:
-        """Where the data and the wrong answers are; what is not at hand raises its error."""
-        return self.data.at_hand(), None if self.wrong_answers is None else self.wrong_answers.at_hand()
+    def paths(self) -> tuple[Path, Path | None, Path | None, Path | None]:
+        """Where the data, the wrong answers, the subset and the human shares are; what is not at hand raises its error.
+
+        None stands for a file that the dataset does without.
+        """
+        wrong, subset, human = (
+            None if file is None else file.at_hand() for file in (self.wrong_answers, self.subset, self.human)
+        )
+        return self.data.at_hand(), wrong, subset, human
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +96,7 @@ class DataFiles:
     def find(self, dataset: Dataset, refuse: Refuse) -> FoundFiles:
         """The dataset's files; what `refuse` makes is raised for a file that is there and must not be used.
 
-        Its hash is that of the file at `path`; wrong answers have none.
+        Its hash is that of the file at `path`; the files beside it have none.
         """
         sha256 = None if dataset.sha256 is None else dataset.sha256.lower()
         given = self.given.get(dataset.name)
@@ -95,11 +104,13 @@ class DataFiles:
             data = self._found(str(given), Path(given), sha256, partial(_refuse_given, dataset))
         else:
             data = self._written(dataset.path, sha256, f"give the file with --data {dataset.name}=PATH", "path", refuse)
-        wrong = dataset.wrong_answers
-        if wrong is not None:
-            made = self._written(wrong, None, "write the path here", "wrong_answers", refuse)
-            return FoundFiles(data=data, wrong_answers=made, given=given is not None)
-        return FoundFiles(data=data, given=given is not None)
+        beside = {name: getattr(dataset, name) for name in ("wrong_answers", "subset", "human")}
+        found = {
+            name: self._written(written, None, "write the path here", name, refuse)
+            for name, written in beside.items()
+            if written is not None
+        }
+        return FoundFiles(data=data, given=given is not None, **found)
 
     def _written(self, written: str, sha256: str | None, option: str, name: str, refuse: Refuse) -> DataFile:
         """The file that the field `name` of the study file means."""

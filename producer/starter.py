@@ -11,7 +11,8 @@ description: Three questions   # for people; may be left out
 
 datasets:                     # one entry or several; each is a row of the tables
   - name: harbour             # the dataset's name in the tables
-    loader: items             # one row an item; also: uncertainty, squad_it, squad_it_2, webgpt, winning_arguments
+    loader: items             # one row an item; also: uncertainty, squad_it, squad_it_2, webgpt, winning_arguments,
+                              # bbq, opinion_qa, global_opinion_qa
     path: items.jsonl         # beside this file; .jsonl, .csv, .tsv (these also .gz) or .parquet; ${NAME} is a variable
     prompt: two-choice-low    # two-choice-medium leaves the context out; or a .txt of yours with {question}, {choices}
     language: en              # of items that name none; the prompts that come along are in en and it

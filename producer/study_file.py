@@ -13,7 +13,9 @@ from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
 from producer.data_files import DataFiles, Fetch, FoundFiles, from_cache
 from producer.data_paths import filled
+from producer.dataset_fields import field_faults
 from producer.datasets import load_dataset
+from producer.datasets.faults import DatasetFieldError
 from producer.format_faults import check_form_fits
 from producer.loaded_study import LoadedStudy
 from producer.recipe_file import kind_faults
@@ -154,7 +156,10 @@ def _find(loaded: LoadedStudy, dataset: Dataset, place: FieldPath, files: DataFi
 
 
 def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, found: FoundFiles) -> list[Item]:
-    items = load_dataset(dataset, *found.paths(), to_be_answered=bool(loaded.study.formats))
+    try:
+        items = load_dataset(dataset, *found.paths(), to_be_answered=bool(loaded.study.formats))
+    except DatasetFieldError as error:
+        raise loaded.refuse((*field, *error.field), error.problem) from None
     _check_expectation(loaded, dataset, len(items), field)
     check_reminder(loaded, dataset, items)
     for form in loaded.study.forms:
@@ -165,6 +170,8 @@ def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, found: Found
 
 def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> None:
     """Some fields belong to one loader, and that loader cannot do without them."""
+    for name, problem in field_faults(dataset):
+        raise loaded.refuse((*field, name), problem)
     if (dataset.loader in ("uncertainty", "squad_it_2")) != (dataset.setting is not None):
         problem = "loaders uncertainty and squad_it_2 need setting: low, medium or high; no other loader takes one"
         raise loaded.refuse((*field, "setting"), problem)

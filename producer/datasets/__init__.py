@@ -1,19 +1,24 @@
 """Datasets: a file in, items out. Every item is checked before anything is written."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from contract.errors import InputError
 from contract.items import Item
 from contract.study import Columns, Dataset
+from producer.datasets.bbq import bbq_items
 from producer.datasets.convokit import UTTERANCES, convokit_items
+from producer.datasets.corrections import corrected
+from producer.datasets.global_opinion_qa import global_opinion_qa_items
 from producer.datasets.items import item_from_row, with_our_names
 from producer.datasets.layouts import read_rows
+from producer.datasets.opinion_qa import opinion_qa_items
 from producer.datasets.rows import Row
 from producer.datasets.squad_it import squad_items, squad_right_answers
 from producer.datasets.squad_it_2 import squad_it_2_item
+from producer.datasets.subset import Subset
 from producer.datasets.uncertainty import uncertainty_item
 from producer.datasets.webgpt import webgpt_items
 from producer.datasets.winning_arguments import winning_arguments_items
@@ -33,34 +38,53 @@ class Source(Protocol):
         """The error that says what is wrong with one of its fields."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Beside:
+    """What stands beside the data file, where there is any."""
+
+    wrong_answers: Path | None
+    human: Path | None
+    subset: Subset | None
+
+
 def load_dataset(
-    dataset: Dataset, path: Path, wrong_answers: Path | None = None, *, to_be_answered: bool = True
+    dataset: Dataset,
+    path: Path,
+    wrong_answers: Path | None = None,
+    subset: Path | None = None,
+    human: Path | None = None,
+    *,
+    to_be_answered: bool = True,
 ) -> list[Item]:
     """The items of `path` in file order; InputError with file, place and field where one cannot be used.
 
-    Items that are not to be answered but to get wrong answers have their right ones as choices.
+    `wrong_answers`, `subset` and `human` are the files beside it. Items that are not to be answered but to get wrong
+    answers have their right ones as choices. DatasetFieldError says that the file does not bear `dataset` out.
     """
     seen: dict[str, str] = {}
     items = []
-    for item, source in _sourced(dataset, path, wrong_answers, to_be_answered=to_be_answered):
-        (_check if to_be_answered else _check_right_answers)(item, source)
+    wanted = None if subset is None else Subset.read(subset)
+    beside = _Beside(wrong_answers=wrong_answers, human=human, subset=wanted)
+    for item, source in _sourced(dataset, path, beside, to_be_answered=to_be_answered):
+        if to_be_answered:
+            _check(item, source)
+        else:
+            _check_right_answers(item, source)
         if item.source_id in seen:
             raise source.refuse("id", f"{item.source_id!r} is also the id of {seen[item.source_id]}; ids must differ")
         seen[item.source_id] = source.place
         items.append(item if item.language else replace(item, language=dataset.language))
     if not items:
         raise InputError(path, "there is no item in the file")
-    return items
+    return corrected(items if wanted is None else wanted.of(items, path), dataset.corrections)
 
 
-def _sourced(
-    dataset: Dataset, path: Path, wrong_answers: Path | None, *, to_be_answered: bool
-) -> Iterator[tuple[Item, Source]]:
+def _sourced(dataset: Dataset, path: Path, beside: _Beside, *, to_be_answered: bool) -> Iterator[tuple[Item, Source]]:
     match dataset.loader:
         case "squad_it" if not to_be_answered:
             yield from squad_right_answers(dataset, path)
         case "squad_it":
-            yield from squad_items(dataset, path, wrong_answers)
+            yield from squad_items(dataset, path, beside.wrong_answers)
         case "webgpt":
             yield from webgpt_items(dataset.name, path)
         case "winning_arguments" if path.name == UTTERANCES:
@@ -70,6 +94,19 @@ def _sourced(
         case "items" | "squad_it_2" | "uncertainty":
             for row in read_rows(path):
                 yield _of_row(dataset, row)
+        case _:
+            yield from _with_traits(dataset, path, beside)
+
+
+def _with_traits(dataset: Dataset, path: Path, beside: _Beside) -> Iterator[tuple[Item, Row]]:
+    match dataset.loader:
+        case "bbq":
+            yield from bbq_items(dataset.name, path)
+        case "opinion_qa":
+            wanted = None if beside.subset is None else beside.subset.wanted
+            yield from opinion_qa_items(dataset, path, beside.human, wanted)
+        case "global_opinion_qa":
+            yield from global_opinion_qa_items(dataset.name, path, dataset.country or "")
 
 
 def _of_row(dataset: Dataset, row: Row) -> tuple[Item, Row]:

@@ -180,7 +180,7 @@ def refusal(path: Path) -> InputError:
             {"datasets": [CAPITALS | {"loader": "item"}]},
             "  loader: item",
             "datasets[0].loader",
-            "must be 'items', 'uncertainty', 'squad_it', 'squad_it_2', 'webgpt' or 'winning_arguments', not 'item'",
+            "must be 'items', 'uncertainty', 'squad_it', .* 'opinion_qa' or 'global_opinion_qa', not 'item'",
             id="unknown loader",
         ),
         pytest.param(
