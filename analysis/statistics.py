@@ -4,7 +4,7 @@ The intervals take sums per cluster. Nothing here differs from one report to the
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,8 +20,13 @@ FEW_CLUSTERS = 20
 LEAST_CLUSTERS = 6  # fewer give a bootstrap so few distinct resamples that its interval contradicts the exact test
 _Z = 1.959963984540054  # the 97.5 % point of the standard normal distribution
 _CELLS = 1_000_000  # the most random draws held at once
+_SAME = 1e-12  # ratios of clusters closer than this are equal: what sums of fractions leave of rounding
 
 Sums = NDArray[np.int64]
+Values = NDArray[np.float64]
+Amounts = Sums | Values
+Statistic = Callable[[Values], Values]
+"""From sums, one row a resample and one column a quantity, to one value a row; NaN where it is undefined."""
 
 
 class Method(StrEnum):
@@ -67,8 +72,8 @@ def wilson(successes: float, n: int) -> tuple[float, float]:
     return min(max(0.0, centre - reach), share), max(min(1.0, centre + reach), share)
 
 
-def share_interval(hits: Sums, totals: Sums, *, independent: bool, seed: int) -> Interval:
-    """The interval of the share sum(hits) / sum(totals).
+def share_interval(hits: Amounts, totals: Sums, *, independent: bool, seed: int) -> Interval:
+    """The interval of the share sum(hits) / sum(totals), 0 to 1; `hits` may be fractions, where not `independent`.
 
     Wilson where the observations are `independent` (each cluster holds one item, asked once), else a percentile
     bootstrap over whole clusters. Clusters with nothing in `totals` take no part; with fewer than LEAST_CLUSTERS (two,
@@ -81,14 +86,14 @@ def share_interval(hits: Sums, totals: Sums, *, independent: bool, seed: int) ->
     if totals.size < (2 if independent else LEAST_CLUSTERS):
         return _interval(None, None, totals)
     if independent:
-        return _interval(wilson(int(hits.sum()), int(totals.sum())), Method.WILSON, totals)
-    if np.ptp(hits / totals) == 0:
+        return _interval(wilson(float(hits.sum()), int(totals.sum())), Method.WILSON, totals)
+    if np.ptp(hits / totals) < _SAME:
         return _interval(_limits(hits, totals), Method.WILSON_CLUSTERS, totals)
     return _interval(_bootstrap(hits, totals, seed), Method.BOOTSTRAP, totals)
 
 
-def balance_interval(gains: Sums, losses: Sums, totals: Sums, *, seed: int) -> Interval:
-    """The interval of (sum(gains) - sum(losses)) / sum(totals), by the same bootstrap, independent or not.
+def balance_interval(gains: Amounts, losses: Amounts, totals: Sums, *, seed: int) -> Interval:
+    """The interval of (sum(gains) - sum(losses)) / sum(totals), -1 to 1, by the same bootstrap, independent or not.
 
     Where every cluster has the same ratio the interval reaches from the least gains less the most losses to the most
     gains less the least losses, by Wilson's limits over clusters.
@@ -98,11 +103,35 @@ def balance_interval(gains: Sums, losses: Sums, totals: Sums, *, seed: int) -> I
     nets = gains - losses
     if totals.size < LEAST_CLUSTERS:
         return _interval(None, None, totals)
-    if np.ptp(nets / totals) == 0:
+    if np.ptp(nets / totals) < _SAME:
         (gain_low, gain_high), (loss_low, loss_high) = _limits(gains, totals), _limits(losses, totals)
         ends = max(-1.0, gain_low - loss_high), min(1.0, gain_high - loss_low)
         return _interval(ends, Method.WILSON_CLUSTERS, totals)
     return _interval(_bootstrap(nets, totals, seed), Method.BOOTSTRAP, totals)
+
+
+def statistic_interval(sums: Values, statistic: Statistic, *, seed: int) -> Interval:
+    """The interval of any statistic of sums, by the same bootstrap: one row a cluster that holds data, in any order.
+
+    Resamples in which the statistic is undefined are left out. There is no interval with fewer than LEAST_CLUSTERS, and
+    none where all resamples agree: that is certainty for want of data. For shares and balances, which have limits that
+    allow for it, take `share_interval` and `balance_interval`.
+    """
+    if len(sums) < LEAST_CLUSTERS:
+        return Interval(low=None, high=None, method=None, clusters=len(sums))
+    values = statistic(_resampled(sums, seed))
+    values = values[~np.isnan(values)]
+    if not values.size or np.ptp(values) < _SAME:
+        return Interval(low=None, high=None, method=None, clusters=len(sums))
+    low, high = np.percentile(values, [2.5, 97.5])
+    return Interval(low=float(low), high=float(high), method=Method.BOOTSTRAP, clusters=len(sums))
+
+
+def significant(interval: Interval) -> bool | None:
+    """Whether the interval leaves zero out, an end at zero being in it; None without an interval."""
+    if interval.low is None or interval.high is None:
+        return None
+    return interval.low > 0 or interval.high < 0
 
 
 def mcnemar(primacy: int, recency: int) -> Comparison:
@@ -156,24 +185,29 @@ def _interval(ends: tuple[float, float] | None, method: Method | None, totals: S
     return Interval(low=low, high=high, method=method, clusters=totals.size)
 
 
-def _bootstrap(nets: Sums, totals: Sums, seed: int) -> tuple[float, float]:
-    """The 2.5 and 97.5 percentiles of the ratio over resampled clusters.
-
-    Clusters with equal sums are alike, so how often each distinct pair of sums is drawn is multinomial: exactly the
-    bootstrap, at the cost of the few distinct pairs instead of the many clusters.
-    """
-    kinds, counts = np.unique(np.stack([nets, totals], axis=1), axis=0, return_counts=True)
-    draw = np.random.default_rng(seed)
-    step = max(1, _CELLS // len(kinds))
-    drawn = [
-        draw.multinomial(nets.size, counts / nets.size, size=min(step, RESAMPLES - start)) @ kinds
-        for start in range(0, RESAMPLES, step)
-    ]
-    sums = np.concatenate(drawn)
+def _bootstrap(nets: Amounts, totals: Sums, seed: int) -> tuple[float, float]:
+    """The 2.5 and 97.5 percentiles of the ratio over resampled clusters."""
+    sums = _resampled(np.stack([nets, totals], axis=1).astype(np.float64), seed)
     low, high = np.percentile(sums[:, 0] / sums[:, 1], [2.5, 97.5])
     return float(low), float(high)
 
 
-def _limits(hits: Sums, totals: Sums) -> tuple[float, float]:
+def _resampled(sums: Values, seed: int) -> Values:
+    """The column sums of each of RESAMPLES resamples of the rows.
+
+    Clusters with equal sums are alike, so how often each distinct row is drawn is multinomial: exactly the bootstrap,
+    at the cost of the few distinct rows instead of the many clusters.
+    """
+    kinds, counts = np.unique(sums, axis=0, return_counts=True)
+    draw = np.random.default_rng(seed)
+    step = max(1, _CELLS // len(kinds))
+    drawn = [
+        draw.multinomial(len(sums), counts / len(sums), size=min(step, RESAMPLES - start)) @ kinds
+        for start in range(0, RESAMPLES, step)
+    ]
+    return np.concatenate(drawn)
+
+
+def _limits(hits: Amounts, totals: Sums) -> tuple[float, float]:
     """Wilson's limits for the share, the number of clusters as n."""
-    return wilson(totals.size * int(hits.sum()) / int(totals.sum()), totals.size)
+    return wilson(totals.size * float(hits.sum()) / int(totals.sum()), totals.size)

@@ -74,7 +74,7 @@ class Dataset(Spec):
 
     `subset` is a file with the ids of the items that are wanted. `corrections` are made in contexts and questions.
     `human_options` says which option a human answer means that is worded otherwise; the keys `without_human` get no
-    human shares.
+    human shares. `statements` is a file that says each choice as a statement, for Likert answers.
 
     A path may be an address: `https://...`, or `hf://datasets/OWNER/NAME@REVISION/PATH` on the Hugging Face hub, with
     `#PATTERN` for one file of an archive. It is fetched once and kept. `sha256` is the hash that the file at `path`, as
@@ -102,6 +102,7 @@ class Dataset(Spec):
     stand_ins: StandIns | None = None
     subset: Text | None = None
     corrections: Annotated[tuple[Correction, ...], MaybeEmpty] = ()
+    statements: Text | None = None
     human: Text | None = None
     human_options: HumanOptions | None = None
     without_human: Annotated[tuple[Text, ...], MaybeEmpty] = ()
@@ -159,9 +160,15 @@ class Study(Spec):
         return self.formats or self.steps
 
     @property
+    def all_forms(self) -> tuple[Form, ...]:
+        """The forms, each followed by its annotation if it has one."""
+        annotated = ((form, getattr(form, "annotate", None)) for form in self.forms)
+        return tuple(form for pair in annotated for form in pair if form is not None)
+
+    @property
     def asked_models(self) -> tuple[Model, ...]:
         """Every model that is asked anything: those that answer, and the one that annotates."""
-        annotates = self.annotator is not None and any(getattr(form, "annotate", None) for form in self.formats)
+        annotates = len(self.all_forms) > len(self.forms)
         return (*self.models, self.annotator) if self.annotator is not None and annotates else self.models
 
     @property

@@ -56,12 +56,13 @@ class FoundFiles:
     wrong_answers: DataFile | None = None
     subset: DataFile | None = None
     human: DataFile | None = None
+    statements: DataFile | None = None
     given: bool = False
 
     @property
     def all(self) -> tuple[DataFile, ...]:
         """Each file that the dataset needs."""
-        beside = (self.wrong_answers, self.subset, self.human)
+        beside = (self.wrong_answers, self.subset, self.human, self.statements)
         return (self.data, *(file for file in beside if file is not None))
 
     @property
@@ -104,7 +105,7 @@ class DataFiles:
             data = self._found(str(given), Path(given), sha256, partial(_refuse_given, dataset))
         else:
             data = self._written(dataset.path, sha256, f"give the file with --data {dataset.name}=PATH", "path", refuse)
-        beside = {name: getattr(dataset, name) for name in ("wrong_answers", "subset", "human")}
+        beside = {name: getattr(dataset, name) for name in ("wrong_answers", "subset", "human", "statements")}
         found = {
             name: self._written(written, None, "write the path here", name, refuse)
             for name, written in beside.items()

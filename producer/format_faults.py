@@ -1,11 +1,18 @@
 """What keeps the items of a dataset from being asked in a format."""
 
 from contract.formats import asking
-from contract.forms import ClosedFormat, Form, LikertFormat
+from contract.forms import ClosedFormat, Form, LikertFormat, Step
 from contract.items import Item
-from contract.study import Dataset
+from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath
 from producer.loaded_study import LoadedStudy
+
+
+def countable(study: Study) -> bool:
+    """Whether its jobs can be counted by its number of items: other orders, and statements, only the data tell."""
+    return all(
+        isinstance(form, Step) or (isinstance(form, ClosedFormat) and form.orders == "both") for form in study.forms
+    )
 
 
 def check_form_fits(loaded: LoadedStudy, dataset: Dataset, form: Form, items: list[Item], place: FieldPath) -> None:

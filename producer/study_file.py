@@ -16,7 +16,8 @@ from producer.data_paths import filled
 from producer.dataset_fields import field_faults
 from producer.datasets import load_dataset
 from producer.datasets.faults import DatasetFieldError
-from producer.format_faults import check_form_fits
+from producer.datasets.statements import with_statements
+from producer.format_faults import check_form_fits, countable
 from producer.loaded_study import LoadedStudy
 from producer.recipe_file import kind_faults
 from producer.study_prompts import check_prompt_fits, check_reminder, read_prompts
@@ -49,7 +50,7 @@ def read_study(
         place: FieldPath = ("datasets", number)
         _refuse_combination(loaded, dataset, place)
         found = loaded.files[dataset.name] = _find(loaded, dataset, place, files)
-        if may_lack_data and dataset.expect is not None and found.may_lack:
+        if may_lack_data and dataset.expect is not None and found.may_lack and countable(loaded.study):
             loaded.expected[dataset.name] = min(dataset.expect.items, loaded.study.limit or dataset.expect.items)
         expected = dataset.name in loaded.expected
         loaded.items[dataset.name] = [] if expected else _items(loaded, dataset, place, found)
@@ -160,9 +161,11 @@ def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, found: Found
         items = load_dataset(dataset, *found.paths(), to_be_answered=bool(loaded.study.formats))
     except DatasetFieldError as error:
         raise loaded.refuse((*field, *error.field), error.problem) from None
+    if found.statements is not None:
+        items = with_statements(items, found.statements.at_hand())
     _check_expectation(loaded, dataset, len(items), field)
     check_reminder(loaded, dataset, items)
-    for form in loaded.study.forms:
+    for form in loaded.study.all_forms:
         check_prompt_fits(loaded, dataset, form, items, field)
         check_form_fits(loaded, dataset, form, items, field)
     return items[: loaded.study.limit]

@@ -24,8 +24,8 @@ def scale(points: int, polarity: str) -> str:
         (4, "negative", "1=Strongly agree, 2=Agree, 3=Disagree, 4=Strongly disagree"),
         (5, "positive", "1=Strongly disagree, 2=Disagree, 3=Neither agree nor disagree, 4=Agree, 5=Strongly agree"),
         (2, "negative", "1=Strongly agree, 2=Strongly disagree"),
-        (9, "positive", "1=Strongly disagree, 9=Strongly agree"),
-        (10, "negative", "1=Strongly agree, 10=Strongly disagree"),
+        (9, "positive", "1=Strongly disagree, 2, 3, 4, 5, 6, 7, 8, 9=Strongly agree"),
+        (10, "negative", "1=Strongly agree, 2, 3, 4, 5, 6, 7, 8, 9, 10=Strongly disagree"),
     ],
 )
 def test_short_scales_label_every_point_and_long_ones_their_ends(points: int, polarity: str, shown: str) -> None:

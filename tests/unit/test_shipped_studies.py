@@ -26,7 +26,11 @@ def named_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BOTHWAYS_CACHE", str(tmp_path))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.yaml")), ids=lambda path: path.stem)
+PLANNED = [path for path in sorted((ROOT / "studies").glob("*.yaml")) if not path.stem.startswith("answer_format")]
+"""Those of the answer-format paper ask in orders and parts that only the data tell."""
+
+
+@pytest.mark.parametrize("path", PLANNED, ids=lambda path: path.stem)
 def test_a_study_that_comes_along_can_be_planned_with_or_without_its_data(path: Path) -> None:
     loaded = read_study(path, may_lack_data=True)
 
@@ -51,6 +55,7 @@ def test_what_the_studies_fetch_lives_at_addresses_that_can_be_read() -> None:
     }
 
     assert {name: read_address(path).name for name, path in written.items()} == {
+        "bbq-gender": "Gender_identity.jsonl",
         "squad-it-low": "SQuAD_it-test.json.gz",
         "webgpt": "comparisons.jsonl",
         "winning-arguments": "cmv.tar.bz2",

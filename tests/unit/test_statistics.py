@@ -7,15 +7,19 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from analysis.statistics import (
+    RESAMPLES,
     Interval,
     Method,
     Sums,
+    Values,
     balance_interval,
     holm,
     mcnemar,
     seed_for,
     share_interval,
     sign_flip,
+    significant,
+    statistic_interval,
     wilson,
 )
 
@@ -117,6 +121,78 @@ def test_pf_of_clusters_that_all_agree_reaches_as_far_as_their_number_allows() -
     assert ends(consistent) == pytest.approx((-reach, reach))
     assert ends(balance_interval(none, full, full, seed=1)) == pytest.approx((-1.0, -1.0 + 2 * reach))
     assert ends(balance_interval(full, none, full, seed=1)) == pytest.approx((1.0 - 2 * reach, 1.0))
+
+
+def ratio(sums: Values) -> Values:
+    """The first column over the second."""
+    return np.asarray(sums[:, 0] / sums[:, 1], dtype=np.float64)
+
+
+def test_the_bootstrap_of_any_statistic_is_that_of_a_share_where_it_is_one() -> None:
+    hits, totals = clustered(np.random.default_rng(13), clusters=40, size=7, mean=0.6)
+    both = np.stack([hits, totals], axis=1).astype(np.float64)
+    assert statistic_interval(both, ratio, seed=5) == share_interval(hits, totals, independent=False, seed=5)
+
+
+def test_the_bootstrap_of_any_statistic_sees_all_resamples_at_once_in_any_order_of_clusters() -> None:
+    seen, draw = [], np.random.default_rng(14)
+    rows = draw.random((30, 3))
+
+    def difference(sums: Values) -> Values:
+        seen.append(sums.shape)
+        return np.asarray(sums[:, 0] / sums[:, 2] - sums[:, 1] / sums[:, 2], dtype=np.float64)
+
+    interval = statistic_interval(rows, difference, seed=6)
+    assert seen == [(RESAMPLES, 3)]
+    assert interval == statistic_interval(rows[::-1], difference, seed=6)
+    chosen = draw.integers(0, 30, size=(20_000, 30))
+    plain = np.percentile(difference(rows[chosen].sum(axis=1)), [2.5, 97.5])
+    assert ends(interval) == pytest.approx(tuple(plain), abs=0.04)
+
+
+def test_resamples_in_which_a_statistic_is_undefined_are_left_out() -> None:
+    rows = np.array([[at, float(at > 6)] for at in range(8)])  # one cluster alone has something to divide by
+
+    def defined(sums: Values) -> Values:
+        return np.where(sums[:, 1] > 0, sums[:, 0] / np.maximum(sums[:, 1], 1), np.nan)
+
+    low, high = ends(statistic_interval(rows, defined, seed=7))
+    assert low < 28 < high
+
+
+def test_a_statistic_that_resamples_cannot_move_has_no_interval() -> None:
+    absent = Interval(low=None, high=None, method=None, clusters=9)
+    assert statistic_interval(np.ones((9, 2)), ratio, seed=1) == absent
+    assert statistic_interval(np.ones((9, 2)), lambda sums: np.full(len(sums), np.nan), seed=1) == absent
+    assert statistic_interval(np.arange(10.0).reshape(5, 2), ratio, seed=1).low is None
+
+
+def test_fractions_are_bootstrapped_like_whole_numbers() -> None:
+    hits, totals = clustered(np.random.default_rng(15), clusters=40, size=8, mean=0.6)
+    whole = share_interval(hits, totals, independent=False, seed=8)
+    halved = share_interval(hits.astype(np.float64) * 0.5, totals, independent=False, seed=8)
+    assert ends(halved) == pytest.approx(tuple(end / 2 for end in ends(whole)))
+    gains, losses = (part.astype(np.float64) / 3 for part in (hits, totals - hits))
+    assert ends(balance_interval(gains, losses, totals, seed=8)) == pytest.approx(
+        tuple((2 * end - 1) / 3 for end in ends(whole))
+    )
+
+
+def test_fractions_that_differ_by_rounding_alone_all_agree() -> None:
+    totals = sums(*[3] * 5, *[7] * 5)
+    interval = share_interval(totals.astype(np.float64) * 0.1, totals, independent=False, seed=1)
+    assert interval.method is Method.WILSON_CLUSTERS
+    assert ends(interval) == pytest.approx(wilson(1, 10))
+
+
+def between(low: float | None, high: float | None) -> Interval:
+    return Interval(low=low, high=high, method=None, clusters=10)
+
+
+def test_an_interval_is_significant_where_it_leaves_zero_out() -> None:
+    assert significant(between(0.01, 0.2)) is significant(between(-0.2, -0.01)) is True
+    assert significant(between(-0.1, 0.2)) is significant(between(0.0, 0.2)) is significant(between(-0.2, 0.0)) is False
+    assert significant(between(None, None)) is None
 
 
 def test_mcnemar_weighs_the_discordant_pairs_only() -> None:
