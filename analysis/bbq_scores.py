@@ -15,8 +15,8 @@ from analysis.answer_rows import ALL, ANSWERED, LIKERT, RATED, agreement, refuse
 from analysis.estimates import balance, share
 from analysis.statistics import seed_for
 from analysis.tables import OUTCOMES, Estimate, JobCounts
+from contract.items import UNKNOWN
 
-UNKNOWN = "UNKNOWN"
 COMBINED = "combined"
 SUBSETS = ("labels", "names", COMBINED)
 POLARISED = 0.6  # the paper's bound: a rating is polarised above it, not at it

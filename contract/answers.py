@@ -18,6 +18,7 @@ class InvalidReason(StrEnum):
     NOT_BARE = "not_bare"  # more than the text that was asked for: a label, several lines
     EQUALS_RIGHT = "equals_right"  # a wrong answer that is right
     EQUALS_EARLIER = "equals_earlier"  # the text that the prompt showed and asked to differ from
+    QUESTION = "question"  # asks where it should state
     IN_CONTEXT = "in_context"  # taken from the paragraph though it should have nothing to do with it
 
 

@@ -116,21 +116,23 @@ class OpenFormat(Spec):
         return False
 
 
-Check = Literal["bare", "not_right", "not_earlier", "not_in_context"]
+Check = Literal["bare", "not_right", "not_earlier", "not_in_context", "not_question"]
 
 
 class Step(Spec):
-    """One prompt of a recipe: it makes one text for each item.
+    """One prompt of a recipe: it makes a text for each item or, with `each: choice`, each choice that says something.
 
     `after` names the step whose text this one is shown, as {earlier}. `checks` says what is looked at, beside that
     there is a text at all: `bare` (one line, no label like "Answer:" before it, no refusal in words), `not_right`
     (equal to none of the right answers), `not_earlier` (not equal to the text that it was shown), `not_in_context` (the
-    paragraph does not contain it). What a check finds is invalid and is asked for again as the retry rules say.
+    paragraph does not contain it), `not_question` (it asks nothing). What a check finds is invalid and is asked for
+    again as the retry rules say.
     """
 
     step: Name
     prompt: Prompt
     after: Name | None = None
+    each: Literal["choice"] | None = None
     checks: Annotated[tuple[Check, ...], MaybeEmpty] = ()
     sampling: Sampling = Sampling(max_tokens=64)
 

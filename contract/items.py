@@ -2,10 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+UNKNOWN = "UNKNOWN"
+"""The group of the choice that says that it cannot be known."""
 
 
 def canonical_digest(value: object) -> str:
@@ -37,6 +40,15 @@ class Item:
     groups: tuple[str, ...] | None = None
     traits: Mapping[str, Any] = field(default_factory=dict, hash=False)
     statements: tuple[str | None, ...] | None = None
+
+    @property
+    def opinions(self) -> tuple[int, ...]:
+        """The choices that say something, by their numbers from 1: not UNKNOWN, nor the refusal to answer."""
+        silent = {self.traits.get("refused")} if self.groups is None else set(self._places_of(UNKNOWN))
+        return tuple(index + 1 for index in range(len(self.choices)) if index not in silent)
+
+    def _places_of(self, group: str) -> Iterator[int]:
+        return (index for index, known in enumerate(self.groups or ()) if known == group)
 
     @property
     def payload(self) -> dict[str, Any]:

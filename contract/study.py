@@ -17,11 +17,21 @@ MAX_BUDGET_S = 600
 
 
 class Output(Spec):
-    """A file that a recipe writes: a row for each item, with the texts of one or two steps as its wrong answers."""
+    """A file that a recipe writes, from the texts of its steps.
 
-    file: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}\.jsonl$")]
-    wrong_answer: Name
+    A row for each item with one or two texts as its wrong answers, or for each choice with its text (`statements`).
+    """
+
+    file: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}\.(jsonl|csv)$")]
+    wrong_answer: Name | None = None
     second_wrong_answer: Name | None = None
+    statements: Name | None = None
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps whose texts it holds."""
+        named = (self.wrong_answer, self.second_wrong_answer, self.statements)
+        return tuple(step for step in named if step is not None)
 
 
 class Expect(Spec):

@@ -1,10 +1,12 @@
 """The files that a recipe writes: whole or not at all, never over what a person has changed or another study made."""
 
+import csv
 import fcntl
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ def prepare_folder(folder: Path, study: str, names: Sequence[str]) -> None:
 
 def write_made(folder: Path, study: str, files: Mapping[str, Rows], origin: Mapping[str, Any]) -> None:
     """Write the files (rows by name) of `study` and their origin; UsageError as for `prepare_folder`."""
-    content = {name: _lines(rows) for name, rows in files.items()}
+    content = {name: (_table if name.endswith(".csv") else _lines)(rows) for name, rows in files.items()}
     told = {
         name: {"rows": len(rows), "sha256": hashlib.sha256(content[name]).hexdigest()} for name, rows in files.items()
     }
@@ -107,6 +109,14 @@ def _put(path: Path, content: bytes) -> None:
 
 def _lines(rows: Rows) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def _table(rows: Rows) -> bytes:
+    content = StringIO(newline="")
+    writer = csv.DictWriter(content, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return content.getvalue().encode()
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

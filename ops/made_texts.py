@@ -13,7 +13,7 @@ from contract.study import Output
 from producer.studies import find_study
 
 _TEXTS = text(f"""
-    SELECT item.source_id, item.payload, condition.variant AS step, job.state, job.text, counted.reason,
+    SELECT item.source_id, item.payload, condition.variant AS step, job.part, job.state, job.text, counted.reason,
            counted.completion, last.error_kind, last.error_message, parent.state AS parent_state
     FROM job JOIN condition ON condition.id = job.condition JOIN item ON item.id = job.item
     LEFT JOIN job AS parent ON parent.id = job.parent
@@ -37,6 +37,7 @@ _ANSWERED_BY = text("""
 class LeftOut:
     """An item that is not in some file: a step without a text, or (`file`) two texts that say the same.
 
+    `choice` is the number of the choice that has no text, None where the text was to be of the whole item.
     `state` is that of the step's job, "waits" for one that needs another step's text, None for a file; `said` is what
     came last, None if nothing did.
     """
@@ -47,15 +48,16 @@ class LeftOut:
     step: str | None = None
     file: str | None = None
     said: str | None = None
+    choice: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MadeItem:
-    """An item with the texts that its steps made."""
+    """An item with the texts that its steps made, by step and number of the choice: 0 where it is of the whole item."""
 
     id: str
     payload: dict[str, Any]
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[tuple[str, int], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,7 @@ def read_made(engine: Engine, study: str) -> Made:
     for row in rows:
         item = items.setdefault(row.source_id, MadeItem(id=row.source_id, payload=row.payload))
         if row.state == "answered" and row.text is not None:
-            item.texts[row.step] = row.text
+            item.texts[row.step, row.part] = row.text
         else:
             left_out.append(_left_out(row))
     return Made(items=tuple(items.values()), left_out=tuple(left_out), answered_by=tuple(map(dict, answered_by)))
@@ -88,11 +90,13 @@ def rows_of(output: Output, items: Sequence[MadeItem]) -> tuple[list[dict[str, s
     """The rows of one file, and the items that have both texts and cannot be in it; those that lack one are no news.
 
     The fields are those of SQuAD-it-2: id, context, question, then correct_answer and wrong_answer, or wrong_answer and
-    second_wrong_answer.
+    second_wrong_answer. Of statements a row is a choice: id, question, choice, statement.
     """
+    if output.statements is not None:
+        return [row for item in items for row in _statements(item, output.statements)], []
     rows, left_out = [], []
     for item in items:
-        texts = [item.texts.get(step) for step in _steps(output)]
+        texts = [item.texts.get((step, 0)) for step in output.steps]
         known = [text for text in texts if text is not None]
         if len(known) < len(texts):
             continue
@@ -103,10 +107,11 @@ def rows_of(output: Output, items: Sequence[MadeItem]) -> tuple[list[dict[str, s
     return rows, left_out
 
 
-def _steps(output: Output) -> Iterator[str]:
-    yield output.wrong_answer
-    if output.second_wrong_answer is not None:
-        yield output.second_wrong_answer
+def _statements(item: MadeItem, step: str) -> Iterator[dict[str, str]]:
+    for number, choice in enumerate(item.payload["choices"], start=1):
+        if (step, number) in item.texts:
+            shown = {"id": item.id, "question": item.payload["question"], "choice": choice}
+            yield shown | {"statement": item.texts[step, number]}
 
 
 def _row(item: MadeItem, texts: list[str]) -> dict[str, str]:
@@ -117,10 +122,11 @@ def _row(item: MadeItem, texts: list[str]) -> dict[str, str]:
 
 
 def _left_out(row: Any) -> LeftOut:  # noqa: ANN401 - a database row
+    where: dict[str, Any] = {"id": row.source_id, "step": row.step, "choice": row.part or None}
     if row.parent_state not in (None, "answered"):
         # It is asked again by itself once its parent is answered.
-        return LeftOut(id=row.source_id, step=row.step, why="the step before it has no text", state="waits")
+        return LeftOut(**where, why="the step before it has no text", state="waits")
     why = f"invalid: {row.reason}" if row.state == "invalid" else row.state
     if row.state in ("failed", "refused") and row.error_kind:
         why = f"{row.state}: {row.error_kind}: {row.error_message}"
-    return LeftOut(id=row.source_id, step=row.step, why=why, state=row.state, said=row.completion)
+    return LeftOut(**where, why=why, state=row.state, said=row.completion)

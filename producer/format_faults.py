@@ -11,12 +11,16 @@ from producer.loaded_study import LoadedStudy
 def countable(study: Study) -> bool:
     """Whether its jobs can be counted by its number of items: other orders, and statements, only the data tell."""
     return all(
-        isinstance(form, Step) or (isinstance(form, ClosedFormat) and form.orders == "both") for form in study.forms
+        form.each is None if isinstance(form, Step) else isinstance(form, ClosedFormat) and form.orders == "both"
+        for form in study.forms
     )
 
 
 def check_form_fits(loaded: LoadedStudy, dataset: Dataset, form: Form, items: list[Item], place: FieldPath) -> None:
-    """Every item must have the orders that a closed format asks for, and a statement where statements are rated."""
+    """Every item must have the orders that a closed format asks for, and a statement where statements are rated.
+
+    Where statements are made, a choice that one can be made of.
+    """
     for item in items:
         if isinstance(form, ClosedFormat):
             try:
@@ -27,3 +31,5 @@ def check_form_fits(loaded: LoadedStudy, dataset: Dataset, form: Form, items: li
         if isinstance(form, LikertFormat) and not asking.parts(form, item):
             problem = f"item {item.source_id} has no statement to be rated; give statements in the data"
             raise loaded.refuse(place, problem)
+        if isinstance(form, Step) and not asking.parts(form, item):
+            raise loaded.refuse(place, f"item {item.source_id} has no choice that says something")

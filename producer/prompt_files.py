@@ -48,6 +48,8 @@ def _needed(form: Form) -> tuple[list[set[str]], str]:
             return [question | {"numbered_options", "model_answer"} for question in _QUESTION], (
                 "annotations places {question} or {full_question}, {numbered_options} and {model_answer}"
             )
+        case Step(each="choice"):
+            return [{"question", "choice"}], "a text for each choice places {question} and {choice}"
         case Step():
             return [{"question", "earlier"} if form.after else {"question"}], (
                 f"this step places {{question}}{' and {earlier}' if form.after else ''}, {{right_answer}} if it wants"
@@ -62,7 +64,7 @@ def _may_place(form: Form) -> set[str]:
             return _FREE | {"letters"}
         case OpenFormat() if len(form.reasoning) == 1:
             return _FREE | {"reasoning_instruction"}
-        case Step():
+        case Step(each=None):
             return _FREE | {"right_answer"}
         case _:
             return _FREE

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from contract.forms import OpenFormat
-from contract.study import Dataset, Study
+from contract.forms import OpenFormat, Step
+from contract.study import Dataset, Output, Study
 from contract.yaml_lines import FieldPath
+
+OUTPUT_FIELDS = ("wrong_answer", "second_wrong_answer", "statements")
 
 Fault = tuple[FieldPath, str]
 """A field, and what is wrong with it."""
@@ -54,12 +56,17 @@ def _recipe_faults(study: Study) -> Iterator[Fault]:
     yield from _step_faults(study)
     yield from _output_faults(study)
     for number, dataset in enumerate(study.datasets):
-        yield from _dataset_faults(number, dataset)
+        yield from _dataset_faults(study, number, dataset)
     if len(study.models) > 1:
         yield ("models", 1), "a recipe asks one model, whose texts make the files; give one"
     if study.repeats > 1:
         yield ("repeats",), "a recipe makes one text for each item and step; take this field out"
     yield from _retry_faults(study, "open")
+
+
+def of_choices(study: Study) -> bool:
+    """Whether a recipe makes a text for each choice, as statements are, and none for each item."""
+    return any(step.each == "choice" for step in study.steps)
 
 
 def _step_faults(study: Study) -> Iterator[Fault]:
@@ -72,7 +79,19 @@ def _step_faults(study: Study) -> Iterator[Fault]:
             yield (*place, "after"), f"there is no step {step.after} before this one"
         if "not_earlier" in step.checks and step.after is None:
             yield (*place, "checks"), "not_earlier is for a step that comes after another; name that in `after`"
+        if of_choices(study):
+            yield from _choice_faults(step, place)
         seen.append(step.step)
+
+
+def _choice_faults(step: Step, place: FieldPath) -> Iterator[Fault]:
+    if step.each is None:
+        yield (*place, "each"), "other steps make a text for each choice; so must this one: each: choice"
+    if step.after is not None:
+        yield (*place, "after"), "a text for each choice comes after no other; take this field out"
+    for check in step.checks:
+        if check not in ("bare", "not_question"):
+            yield (*place, "checks"), f"{check} is for wrong answers; a text for each choice has bare and not_question"
 
 
 def _output_faults(study: Study) -> Iterator[Fault]:
@@ -81,7 +100,8 @@ def _output_faults(study: Study) -> Iterator[Fault]:
     known = [step.step for step in study.steps]
     files: list[str] = []
     for number, output in enumerate(study.writes):
-        for field in ("wrong_answer", "second_wrong_answer"):
+        yield from _field_faults(study, output, ("writes", number))
+        for field in OUTPUT_FIELDS:
             name = getattr(output, field)
             if name is not None and name not in known:
                 yield ("writes", number, field), f"there is no step {name}; there are {', '.join(known)}"
@@ -90,13 +110,23 @@ def _output_faults(study: Study) -> Iterator[Fault]:
         files.append(output.file)
 
 
-def _dataset_faults(number: int, dataset: Dataset) -> Iterator[Fault]:
+def _field_faults(study: Study, output: Output, place: FieldPath) -> Iterator[Fault]:
+    """What keeps a file from having the rows that the steps make texts for."""
+    fields, made = (("statements",), "choice") if of_choices(study) else (OUTPUT_FIELDS[:2], "item")
+    if getattr(output, fields[0]) is None:
+        yield (*place, fields[0]), "is missing; name the step that makes them"
+    for field in OUTPUT_FIELDS:
+        if field not in fields and getattr(output, field) is not None:
+            yield (*place, field), f"the steps make a text for each {made}; name one as {fields[0]}"
+
+
+def _dataset_faults(study: Study, number: int, dataset: Dataset) -> Iterator[Fault]:
     place: FieldPath = ("datasets", number)
     if number:
         yield place, "a recipe makes its files of one dataset; give one"
     if dataset.prompt is not None:
         yield (*place, "prompt"), "the steps of a recipe name their prompts; take this field out"
-    if dataset.loader not in ("squad_it", "items"):
+    if not of_choices(study) and dataset.loader not in ("squad_it", "items"):
         yield (*place, "loader"), "a recipe takes the loader squad_it, or items with the right answers as choices"
     for field in ("wrong_answers", "stand_ins"):
         if getattr(dataset, field) is not None:

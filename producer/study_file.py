@@ -19,7 +19,7 @@ from producer.datasets.faults import DatasetFieldError
 from producer.datasets.statements import with_statements
 from producer.format_faults import check_form_fits, countable
 from producer.loaded_study import LoadedStudy
-from producer.recipe_file import kind_faults
+from producer.recipe_file import kind_faults, of_choices
 from producer.study_prompts import check_prompt_fits, check_reminder, read_prompts
 
 
@@ -158,7 +158,8 @@ def _find(loaded: LoadedStudy, dataset: Dataset, place: FieldPath, files: DataFi
 
 def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, found: FoundFiles) -> list[Item]:
     try:
-        items = load_dataset(dataset, *found.paths(), to_be_answered=bool(loaded.study.formats))
+        whole = bool(loaded.study.formats) or of_choices(loaded.study)
+        items = load_dataset(dataset, *found.paths(), to_be_answered=whole)
     except DatasetFieldError as error:
         raise loaded.refuse((*field, *error.field), error.problem) from None
     if found.statements is not None:

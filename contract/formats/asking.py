@@ -1,7 +1,7 @@
 """The functions of whatever form a condition asks in.
 
 `earlier` is the text of the job's parent, None where it has none; `part` the number of the choice whose statement is
-rated, 0 otherwise.
+rated or made, 0 otherwise.
 """
 
 from contract.answers import Answer
@@ -31,7 +31,13 @@ def variants(form: Form, item: Item) -> tuple[Variant, ...]:
 
 def parts(form: Form, item: Item) -> tuple[int, ...]:
     """The parts that `item` is asked in."""
-    return likert.parts(item) if isinstance(form, LikertFormat) else (0,)
+    match form:
+        case LikertFormat():
+            return likert.parts(item)
+        case Step():
+            return generated.parts(form, item)
+        case _:
+            return (0,)
 
 
 def render(
@@ -48,7 +54,7 @@ def render(
         case Annotation():
             return open_answers.render_annotation(item, prompt, earlier or "")
         case Step():
-            return generated.render(item, prompt, earlier)
+            return generated.render(item, prompt, earlier, part)
 
 
 def read(form: Form, completion: Completion, item: Item, variant: Variant, *, earlier: str | None = None) -> Answer:

@@ -1,6 +1,7 @@
-"""Generated texts: a step of a recipe makes one text for each item, and its checks say whether that may be kept.
+"""Generated texts: a step of a recipe makes one text for each item or choice; its checks say whether it may be kept.
 
-An item that gets texts has its right answers as choices; the first one is shown.
+An item that gets wrong answers has its right answers as choices; the first one is shown. One whose choices get a text
+each (a statement to be rated) shows the choice.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,16 @@ def variants(step: Step) -> tuple[Variant, ...]:
     return (Variant(step=step.step),)
 
 
-def render(item: Item, prompt: PromptSet, earlier: str | None) -> str:
+def parts(step: Step, item: Item) -> tuple[int, ...]:
+    """The choices that get a text, by their numbers from 1; 0 for a text of the whole item."""
+    return item.opinions if step.each == "choice" else (0,)
+
+
+def render(item: Item, prompt: PromptSet, earlier: str | None, part: int) -> str:
     """The exact text that is sent; `earlier` is the text of the step that this one comes after."""
     values = {"context": item.context or "", "question": item.question, "right_answer": item.choices[0]}
+    if part:
+        values["choice"] = item.choices[part - 1]
     if earlier is not None:
         values["earlier"] = earlier
     return fill(prompt.body(item.language), **values)
@@ -66,9 +74,14 @@ def _bare(text: str, _: Item, __: str | None) -> InvalidReason | None:
     return why_not_bare(text)
 
 
+def _not_question(text: str, _: Item, __: str | None) -> InvalidReason | None:
+    return InvalidReason.QUESTION if "?" in text else None
+
+
 _CHECKS: dict[Check, Callable[[str, Item, str | None], InvalidReason | None]] = {
     "bare": _bare,
     "not_right": _not_right,
     "not_earlier": _not_earlier,
     "not_in_context": _not_in_context,
+    "not_question": _not_question,
 }

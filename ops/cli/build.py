@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from contract.errors import InputError
+from contract.study import Study
 from ops.cli.connect import Connected, connect
 from ops.cli.fetching import Fetching
 from ops.cli.names import Json
@@ -102,13 +103,17 @@ def _write(connected: Connected, loaded: LoadedStudy, folder: Path, *, as_json: 
     if as_json:
         print_json({"study": study, "folder": str(folder), "rows": told, "left_out": files[LEFT_OUT]})
     else:
-        _tell(folder, made, told, left_out, study)
+        _tell(folder, made, told, left_out, loaded.study)
     return Exit.SOME_FAILED if left_out else Exit.DONE
 
 
-def _tell(folder: Path, made: Made, rows: dict[str, int], left_out: list[LeftOut], study: str) -> None:
+def _tell(folder: Path, made: Made, rows: dict[str, int], left_out: list[LeftOut], study: Study) -> None:
+    statements = [output.file for output in study.writes if output.statements]
     for name, count in rows.items():
-        err.print(visible(f"{folder / name}: {count:,} of {len(made.items):,} items"))
+        unit = "statements for" if name in statements else "of"
+        err.print(visible(f"{folder / name}: {count:,} {unit} {len(made.items):,} items"))
+    for name in statements:
+        err.print(visible(f"read {folder / name} and mend what is wrong; then name it in a study: statements: {name}"))
     blank = sum(not item.payload["choices"][0] for item in made.items)
     if blank:
         err.print(f"the right answer is blank as it is in the data: {blank:,} items")
@@ -119,7 +124,8 @@ def _tell(folder: Path, made: Made, rows: dict[str, int], left_out: list[LeftOut
         err.print(visible(f"  {times:,} x {where}: {why}"))
     again = ",".join(outcome for outcome in OUTCOMES if any(one.state == outcome for one in left_out))
     if again:
-        err.print(visible(f"to ask for them again: bothways retry {study} --outcome {again}, then the same command"))
+        retry = f"bothways retry {study.study} --outcome {again}"
+        err.print(visible(f"to ask for them again: {retry}, then the same command"))
 
 
 def _origin(connected: Connected, loaded: LoadedStudy, made: Made) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _form(job: JobSeen) -> str:
         case _, "annotate":
             return f"annotation of {job.variant}"
         case _, "generate":
-            return f"step {job.variant}"
+            return f"step {job.variant}" + (f", choice {job.part}" if job.part else "")
         case _:
             return f"open, {job.variant}"
 

@@ -58,7 +58,7 @@ def load_dataset(
 ) -> list[Item]:
     """The items of `path` in file order; InputError with file, place and field where one cannot be used.
 
-    `wrong_answers`, `subset` and `human` are the files beside it. Items that are not to be answered but to get wrong
+    `wrong_answers`, `subset` and `human` are the files beside it. Items that cannot be answered yet but get wrong
     answers have their right ones as choices. DatasetFieldError says that the file does not bear `dataset` out.
     """
     seen: dict[str, str] = {}

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from contract.items import Item
-from producer.datasets.bbq_groups import UNKNOWN, Answer, shown_group, stereotyped_group
+from contract.items import UNKNOWN, Item
+from producer.datasets.bbq_groups import Answer, shown_group, stereotyped_group
 from producer.datasets.json_tree import Node
 from producer.datasets.layouts import read_rows
 from producer.datasets.rows import Row

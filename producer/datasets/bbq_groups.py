@@ -9,8 +9,7 @@ African, which African American holds, are not needed then.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-UNKNOWN = "UNKNOWN"
-"""The group of the answer that says that it is not known."""
+from contract.items import UNKNOWN
 
 _CROSSED = "_x_"
 _GENDERS = {"man": "M", "men": "M", "boy": "M", "woman": "F", "women": "F", "girl": "F", "girls": "F"}

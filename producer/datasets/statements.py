@@ -22,7 +22,6 @@ _IDS = ("key", "example_id", "id")  # tables with keys number their rows as well
 _CHOICES = ("choice", "entity", "option")
 _QUESTIONS = ("likert_scale_question", "likert_question")
 _IN_QUESTION = re.compile(rf"(?P<asked>.+{re.escape(ASKS)} .+?)\.? Please rate your agreement", re.DOTALL)
-_UNKNOWN = "UNKNOWN"
 
 
 def with_statements(items: Sequence[Item], path: Path) -> list[Item]:
@@ -46,16 +45,9 @@ def with_statements(items: Sequence[Item], path: Path) -> list[Item]:
 
 def _with(item: Item, statements: dict[int, str], path: Path) -> Item:
     for choice, text in enumerate(item.choices):
-        if choice not in statements and _is_rated(item, choice):
+        if choice not in statements and choice + 1 in item.opinions:
             raise InputError(path, f"question {item.source_id} has no statement for its choice {text!r:.60}; add one")
     return replace(item, statements=tuple(statements.get(choice) for choice in range(len(item.choices))))
-
-
-def _is_rated(item: Item, choice: int) -> bool:
-    """Whether a choice says something: UNKNOWN and the refusal to answer do not."""
-    if item.groups is not None:
-        return item.groups[choice] != _UNKNOWN
-    return choice != item.traits.get("refused")
 
 
 def _rows(path: Path) -> Iterator[Row]:

@@ -136,8 +136,9 @@ def test_a_server_that_comes_later_is_seen() -> None:
     looking = threading.Thread(target=stock.keep_looking, args=(stopping,))
     looking.start()
     try:
-        with serving(FakeOllama(port)) as back:
-            back.tags = {"a:latest": digest("a")}
+        back = FakeOllama(port)
+        back.tags = {"a:latest": digest("a")}
+        with serving(back):
             deadline = time.monotonic() + 10
             while not stock.digests:
                 assert time.monotonic() < deadline

@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from contract.errors import InputError
 from contract.study import Output
+from ops.made_files import write_made
 from ops.made_texts import read_made, rows_of
 from ops.reparse import reparse
+from producer.datasets.statements import with_statements
 from producer.enqueue import Enqueued, enqueue
 from producer.steering import Selection, retry
 from producer.study_file import read_study
 from producer.window import settle_children
-from tests.builders import write_recipe
+from tests.builders import write_recipe, write_study
 from tests.integration.test_evaluate import Answering
 from tests.jobs import change, rows
 from tests.workers import evaluator_on
@@ -292,7 +295,7 @@ def test_a_prompt_that_is_changed_and_changed_back_costs_its_own_texts_and_no_mo
     assert (back.revived, back.unplanned) == (3, 3)
     assert ask_all(engine, saying("a", "b")).requests == []
     made = read_made(engine, "recipe").items
-    assert [item.texts["second"] for item in made] == ["a cat"] * 3
+    assert [item.texts["second", 0] for item in made] == ["a cat"] * 3
 
 
 def test_a_second_text_is_always_one_that_was_shown_the_first_one_of_now(engine: Engine, tmp_path: Path) -> None:
@@ -335,3 +338,43 @@ def test_a_step_that_was_due_waits_again_where_the_text_before_it_is_found_bad(
     retry(engine, "recipe", Selection(outcomes=("invalid",)), dry_run=False)
     ask_all(engine, saying("a bird", "a cat"))
     assert by_item(engine, "second") == [("answered", "a cat", 2)] * 3
+
+
+def test_statements_are_made_for_every_choice_and_read_back_as_they_were_written(
+    engine: Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "say.txt").write_text("Question: {question}\nAnswer: {choice}\nStatement:", encoding="utf-8")
+    output = Output(file="statements.csv", statements="say")
+    steps = [{"step": "say", "prompt": "say.txt", "each": "choice", "checks": ["bare", "not_question"]}]
+    data = write_study(tmp_path, items=3).parent / "items.jsonl"
+    planned(
+        engine,
+        tmp_path,
+        datasets=[{"name": "capitals", "loader": "items", "path": data.name}],
+        steps=steps,
+        writes=[output.model_dump(exclude_none=True)],
+        retry={"invalid": 0},
+    )
+
+    asked = ask_all(
+        engine, lambda request: "Is it?" if "wrong 2" in request.prompt else f'"{request.prompt[10:12]}", so'
+    )
+
+    made = read_made(engine, "recipe")
+    assert len(asked.requests) == 6
+    assert [(one.id, one.choice, one.why) for one in made.left_out] == [("q2", 2, "invalid: question")]
+    found, twins = rows_of(output, made.items)
+    assert twins == []
+    assert [(row["id"], row["choice"]) for row in found] == [
+        ("q0", "right 0"),
+        ("q0", "wrong 0"),
+        ("q1", "right 1"),
+        ("q1", "wrong 1"),
+        ("q2", "right 2"),
+    ]
+    write_made(tmp_path / "made", "recipe", {output.file: found}, {})
+    with pytest.raises(InputError, match=r"question q2 has no statement for its choice 'wrong 2'"):
+        with_statements(
+            read_study(write_study(tmp_path, items=3)).items["capitals"],
+            tmp_path / "made" / output.file,
+        )

@@ -11,7 +11,7 @@ import pytest
 
 from contract.formats import Variant, closed, likert
 from contract.forms import ClosedFormat
-from producer.datasets.bbq_groups import UNKNOWN
+from contract.items import UNKNOWN
 from producer.forecast import volumes
 from producer.loaded_study import LoadedStudy
 from producer.study_file import read_study

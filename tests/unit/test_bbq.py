@@ -286,8 +286,9 @@ def test_corrections_are_made_one_after_the_other_in_context_and_question_only(t
 
 def bbq_study(folder: Path, **dataset: Any) -> Path:  # noqa: ANN401
     """A study of one row of BBQ, with a subset of it."""
-    fields = {"name": "bbq", "loader": "bbq", "path": "bbq.jsonl", "prompt": "two-choice-low"}
-    path = write_study(folder, datasets=[fields | dataset])
+    fields = {"name": "bbq", "loader": "bbq", "path": "bbq.jsonl", "prompt": "multiple-choice"}
+    formats = [{"format": "closed", "orders": "paper", "sampling": {"seed": 1}}]
+    path = write_study(folder, datasets=[fields | dataset], formats=formats)
     (folder / "bbq.jsonl").write_text(json.dumps(row()) + "\n", encoding="utf-8")
     (folder / "subset.txt").write_text("7\n", encoding="utf-8")
     return path

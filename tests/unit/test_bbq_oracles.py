@@ -17,9 +17,10 @@ import polars as pl
 import pytest
 
 from analysis.answer_rows import ALL, LIKERT
-from analysis.bbq_scores import ANSWER_SCHEMA, UNKNOWN, BiasScores, OffScale, score
+from analysis.bbq_scores import ANSWER_SCHEMA, BiasScores, OffScale, score
 from analysis.published.answer_format import printed_bias
 from analysis.tables import Estimate
+from contract.items import UNKNOWN
 
 FOLDER = os.environ.get("BOTHWAYS_SHARED_DATA")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="BOTHWAYS_SHARED_DATA names no folder with the recorded answers")

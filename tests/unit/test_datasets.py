@@ -66,8 +66,13 @@ def without(row: dict[str, Any], field: str) -> dict[str, Any]:
         pytest.param(SECOND | {"choices": ["a", 1]}, "choices[1]", "must be text, not 1", id="number as choice"),
         pytest.param(SECOND | {"choices": ["a", " "]}, "choices[1]", "is empty", id="blank choice"),
         pytest.param(SECOND | {"choices": ["a\0", "b"]}, "choices[0]", "NUL", id="NUL in a choice"),
-        pytest.param(SECOND | {"choices": ["a"]}, "choices", "has two choices, not 1", id="one choice"),
-        pytest.param(SECOND | {"choices": ["a", "b", "c"]}, "choices", "has two choices, not 3", id="three choices"),
+        pytest.param(SECOND | {"choices": ["a"]}, "choices", "a question has 2 to 26 choices, not 1", id="one choice"),
+        pytest.param(
+            SECOND | {"choices": [f"answer {number}" for number in range(27)]},
+            "choices",
+            "a question has 2 to 26 choices, not 27",
+            id="more choices than letters",
+        ),
         pytest.param(SECOND | {"choices": ["a", "a"]}, "choices", "the choices are equal", id="equal choices"),
         pytest.param(
             SECOND | {"choices": ["a", " a\n"]}, "choices", "the choices are equal", id="equal but for spaces"

@@ -60,16 +60,16 @@ def read(text: str, step: Step = STRICT, finish_reason: str = "stop") -> tuple[s
 @pytest.mark.parametrize("name", APPENDIX_A)
 def test_the_prompts_that_make_wrong_answers_are_the_paper_s_to_the_letter(name: str) -> None:
     assert load_prompt(name).bodies.keys() == {"it"}
-    assert generated.render(question(), load_prompt(name), "Un gatto") == SHOWN + APPENDIX_A[name]
+    assert generated.render(question(), load_prompt(name), "Un gatto", 0) == SHOWN + APPENDIX_A[name]
 
 
 def test_the_second_prompt_cannot_be_made_without_the_first_text() -> None:
     with pytest.raises(ValueError, match="no value for earlier"):
-        generated.render(question(), load_prompt("second-wrong-answer-out-of-context"), None)
+        generated.render(question(), load_prompt("second-wrong-answer-out-of-context"), None, 0)
 
 
 def test_a_question_whose_right_answer_is_blank_is_asked_with_a_blank() -> None:
-    sent = generated.render(question(choices=("",)), load_prompt("wrong-answer-plausible"), None)
+    sent = generated.render(question(choices=("",)), load_prompt("wrong-answer-plausible"), None, 0)
 
     assert "Risposta corretta: \n\nFornisci" in sent
 
@@ -190,6 +190,21 @@ def test_whatever_a_model_says_is_a_text_or_invalid(text: str, earlier: str | No
     answer = generated.read(Completion(text=text), question(), STRICT, earlier)
 
     assert answer.valid is (answer.reason is None)
+
+
+def test_a_statement_is_made_for_each_choice_that_says_something() -> None:
+    step = Step(step="say", prompt="statement-of-answer", each="choice", checks=("bare", "not_question"))
+    asked = question(choices=("He", "Nobody can say", "She"), groups=("M", "UNKNOWN", "F"), language="en")
+    surveyed = question(choices=("Often", "Never", "Refused"), traits={"refused": 2})
+
+    assert asking.parts(step, asked) == (1, 3)
+    assert asking.parts(step, surveyed) == (1, 2)
+    assert asking.parts(LOOSE, asked) == (0,)
+    sent = asking.render(step, asked, Variant(step="say"), load_prompt("statement-of-answer"), part=3)
+    assert sent.endswith(f"Context: {CONTEXT}\nQuestion: Quando iniziò?\nAnswer: She\nStatement:")
+    assert read("Does she?", step) == (None, InvalidReason.QUESTION)
+    assert read("Statement: she does.", step) == (None, InvalidReason.NOT_BARE)
+    assert read("She does.", step) == ("She does.", None)
 
 
 def test_each_form_is_asked_and_read_by_its_own_rules() -> None:

@@ -1,5 +1,6 @@
 """Recipes: study files whose steps make data."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,16 @@ from ops.cli.recipes import find_recipe, questions_from, recipe_changes
 from producer.plan import plan_conditions, plan_jobs
 from producer.study_file import read_study
 from tests.builders import squad_document, write_recipe, write_study
+from tests.unit.test_bbq import row as bbq_row
+from tests.unit.test_opinion_datasets import ASKED
 
 FIRST = {"step": "first", "prompt": "first.txt"}
 SECOND = {"step": "second", "prompt": "second.txt", "after": "first"}
 DATASET = {"name": "mill", "loader": "squad_it", "path": "squad.json", "language": "en"}
+
+EACH = {"each": "choice", "checks": []}
+WRONG = [{"file": "a.jsonl", "wrong_answer": "first"}]
+SAID = {"file": "a.csv", "statements": "first"}
 
 
 @pytest.mark.parametrize(
@@ -43,6 +50,13 @@ DATASET = {"name": "mill", "loader": "squad_it", "path": "squad.json", "language
         ({"datasets": [DATASET | {"stand_ins": {"seed": 1}}]}, "datasets[0].stand_ins", "makes the wrong answers"),
         ({"datasets": [DATASET | {"loader": "webgpt"}]}, "datasets[0].loader", "squad_it, or items"),
         ({"datasets": [DATASET, DATASET | {"name": "other"}]}, "datasets[1]", "of one dataset"),
+        ({"steps": [FIRST, SECOND | {"each": "choice"}]}, "steps[0].each", "so must this one"),
+        ({"steps": [FIRST | EACH | {"checks": ["not_right"]}]}, "steps[0].checks", "not_right is for wrong answers"),
+        ({"steps": [FIRST | EACH], "writes": WRONG}, "writes[0].statements", "is missing; name the step"),
+        ({"steps": [FIRST | EACH], "writes": [SAID | WRONG[0]]}, "writes[0].wrong_answer", "a text for each choice"),
+        ({"steps": [FIRST | EACH], "writes": [SAID]}, "steps[0].prompt", "places {question} and {choice}"),
+        ({"steps": [FIRST], "writes": [SAID]}, "writes[0].wrong_answer", "is missing; name the step"),
+        ({"steps": [FIRST], "writes": [SAID | WRONG[0]]}, "writes[0].statements", "a text for each item"),
         ({"repeats": 2}, "repeats", "one text for each item and step"),
         ({"retry": {"invalid": 1, "strategy": "constrain"}}, "retry.strategy", "take resample or remind"),
         ({"retry": {"invalid": 1, "strategy": "remind"}}, "retry.strategy", "a sentence of your own"),
@@ -220,3 +234,18 @@ def test_what_should_have_nothing_to_do_with_a_paragraph_needs_one(tmp_path: Pat
 
     with pytest.raises(InputError, match="not_in_context needs a paragraph, and item a has no context"):
         read_study(recipe)
+
+
+@pytest.mark.parametrize(("recipe", "row"), [("bbq-statements", bbq_row()), ("opinion-qa-statements", ASKED)])
+def test_the_recipes_of_statements_ask_for_each_choice_that_says_something(
+    tmp_path: Path, recipe: str, row: dict[str, Any]
+) -> None:
+    path = find_recipe(recipe)
+    source = tmp_path / "questions.jsonl"
+    source.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    changes = recipe_changes(path, None, "simulated:sim", None, other_questions=True)
+    loaded = read_study(path, data=questions_from(path, str(source)), changes=changes)
+
+    asked = [job.item.choices[job.part - 1] for job in plan_jobs(loaded)]
+
+    assert asked == (["Yes", "No", "Both"] if row is ASKED else ["The baker", "The miller"])
