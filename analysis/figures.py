@@ -9,6 +9,7 @@ from analysis.columns import folded, titled
 from analysis.drawing import Pen, paragraph, settled, stack
 from analysis.pairing import View
 from analysis.render import csv_rows
+from analysis.statistics import folded_ends
 from analysis.tables import Estimate, Report, Row, same_figures
 
 TITLE = "Figure 2. Position bias by dataset and model"
@@ -20,11 +21,8 @@ _EMPTY = 5.5  # inches, for a picture that only says so
 
 def folded_span(estimate: Estimate) -> Span:
     """A signed figure without its sign; an interval that holds 0 reaches down to 0, for the figure can be 0."""
-    low, high = estimate.interval.low, estimate.interval.high
-    if low is None or high is None:
-        return Span(value=folded(estimate), low=None, high=None)
-    near, far = sorted((abs(low), abs(high)))
-    return Span(value=folded(estimate), low=0.0 if low <= 0 <= high else near, high=far)
+    low, high = folded_ends(estimate.interval) or (None, None)
+    return Span(value=folded(estimate), low=low, high=high)
 
 
 def span(estimate: Estimate) -> Span:

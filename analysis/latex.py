@@ -5,12 +5,14 @@ import unicodedata
 from collections.abc import Iterator
 
 from analysis.columns import DASH, NOMINAL_MARK, Topic, titled
-from analysis.table_one import NOTHING, Grid, grid, grid_notes
+from analysis.grid import Grid
+from analysis.table_one import NOTHING, grid, grid_notes
 from analysis.tables import Report
 
 _LONG_NAME = 24  # characters; longer names get a column in which they are broken
 _LONG_TABLE = 45  # lines; a longer table goes over several pages
 _RUN = 12  # characters of a name without a place to break it
+_NEGATIVE = re.compile(r"(?<!\w)-(?=[\d.])")
 _PIECES = re.compile(rf"[^\W_]{{0,{_RUN}}}[\W_]|[^\W_]{{1,{_RUN}}}")
 _BREAK = r"\allowbreak{}"
 _SIGNS = {
@@ -30,6 +32,7 @@ _SIGNS = {
     '"': r"\char34{}",
     "`": r"\char96{}",
     DASH: r"\textendash{}",
+    "−": r"\textminus{}",
     NOMINAL_MARK: r"\textdagger{}",
 }
 
@@ -45,11 +48,16 @@ def escaped(text: str) -> str:
 def to_latex(report: Report, *, title_note: str | None = None, n: bool = True, intervals: bool = True) -> str:
     """Table 1 as a file to \\input; a comment in it says what packages it needs. Without `n` it is the paper's."""
     shown = grid(report, n=n, intervals=intervals)
-    caption = escaped(titled(Topic.ACCURACY.partition(". ")[2], title_note))
+    return grid_to_latex(shown, titled(Topic.ACCURACY.partition(". ")[2], title_note), grid_notes(report))
+
+
+def grid_to_latex(shown: Grid, title: str, notes: list[str]) -> str:
+    """Any table as a file to \\input, or a part of one."""
+    caption = escaped(title)
     long = len(shown.cells) > _LONG_TABLE
     packages = r"\usepackage{booktabs,longtable}" if long else r"\usepackage{booktabs}"
-    body = _longtable(shown, caption) if long else _table(shown, caption, grid_notes(report))
-    after = _small(grid_notes(report)) if long else []
+    body = _longtable(shown, caption) if long else _table(shown, caption, notes)
+    after = _small(notes) if long and notes else []
     return "\n".join([f"% needs {packages}", *body, *after]) + "\n"
 
 
@@ -64,7 +72,7 @@ def _table(shown: Grid, caption: str, notes: list[str]) -> Iterator[str]:
     yield from _rows(shown)
     yield r"\bottomrule"
     yield r"\end{tabular}"
-    if shown.cells:
+    if shown.cells and notes:
         yield from _small(notes)
     yield r"\end{table}"
 
@@ -95,10 +103,11 @@ def _longest(shown: Grid, at: int) -> int:
 
 
 def _header(shown: Grid) -> Iterator[str]:
-    over = [rf"\multicolumn{{{last - first + 1}}}{{c}}{{{name}}}" for name, first, last in shown.halves]
+    over = [rf"\multicolumn{{{last - first + 1}}}{{c}}{{{escaped(name)}}}" for name, first, last in shown.halves]
     yield r"\toprule"
-    yield " & ".join([""] * shown.names + over).lstrip() + r" \\"
-    yield " ".join(rf"\cmidrule(lr){{{first + 1}-{last + 1}}}" for _, first, last in shown.halves)
+    if over:
+        yield " & ".join([""] * shown.names + over).lstrip() + r" \\"
+        yield " ".join(rf"\cmidrule(lr){{{first + 1}-{last + 1}}}" for _, first, last in shown.halves)
     yield " & ".join(escaped(heading) for heading in shown.headings) + r" \\"
     yield r"\midrule"
 
@@ -109,7 +118,8 @@ def _rows(shown: Grid) -> Iterator[str]:
     for at, (cells, opens) in enumerate(zip(shown.cells, shown.opens, strict=True)):
         if opens and at:
             yield r"\addlinespace"
-        texts = [_breakable(text) if at < shown.names else escaped(text) for at, text in enumerate(cells)]
+        figures = (escaped(_NEGATIVE.sub("−", text)) for text in cells[shown.names :])
+        texts = [*map(_breakable, cells[: shown.names]), *figures]
         yield " & ".join(texts) + r" \\"
 
 

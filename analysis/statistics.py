@@ -134,6 +134,14 @@ def significant(interval: Interval) -> bool | None:
     return interval.low > 0 or interval.high < 0
 
 
+def folded_ends(interval: Interval) -> tuple[float, float] | None:
+    """The ends of the interval of a signed figure without its sign; where 0 is in it, the figure can be 0."""
+    if interval.low is None or interval.high is None:
+        return None
+    near, far = sorted((abs(interval.low), abs(interval.high)))
+    return 0.0 if interval.low <= 0 <= interval.high else near, far
+
+
 def mcnemar(primacy: int, recency: int) -> Comparison:
     """The exact McNemar test on the two discordant cells, for independent pairs; p is 1 when both are empty."""
     p = float(binomtest(primacy, primacy + recency).pvalue) if primacy + recency else 1.0

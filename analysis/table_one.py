@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from analysis.columns import Line, Topic, count, dataset_name, figure, invalid, lines, notes, titled
 from analysis.drawing import FAINT, MARGIN, Block, Pen, Sheet, paragraph, settled, stack
+from analysis.grid import Grid, spread
 from analysis.render import csv_rows
 from analysis.tables import OrderFigures, Report, Row
 
@@ -20,26 +21,6 @@ _HEAD, _BODY, _STRONG, _NOTE = Pen(size=9, bold=True), Pen(size=8), Pen(size=8, 
 _NAME_ROOM = 2.4  # inches for a dataset or a model; a longer name takes more lines
 _BETWEEN = 0.22
 _LEAST = 5.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """Table 1 as texts: what stands over its columns, the lines, and whether a line opens a dataset.
-
-    The first `names` columns are names, the others figures; these come in two halves of equal length.
-    """
-
-    names: int
-    headings: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-    opens: tuple[bool, ...]
-
-    @property
-    def halves(self) -> list[tuple[str, int, int]]:
-        """What stands over each half, and its first and last column."""
-        size = (len(self.headings) - self.names) // len(_HALVES)
-        starts = range(self.names, len(self.headings), size)
-        return [(name, start, start + size - 1) for (name, _), start in zip(_HALVES, starts, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +41,13 @@ def grid(report: Report, *, n: bool = True, intervals: bool = True) -> Grid:
     shown = lines(report)
     answers = any(line.answers for line in shown)
     headings = ("Accuracy", "n", "# Invalid") if n else ("Accuracy", "# Invalid")
+    names = 3 if answers else 2
     return Grid(
-        names=3 if answers else 2,
+        names=names,
         headings=("Dataset", "Model", *(["Answers"] if answers else []), *headings * len(_HALVES)),
         cells=tuple((*_names(line), *_figures(line.row, n=n, intervals=intervals)) for line in shown),
         opens=tuple(line.opens_dataset for line in shown),
+        halves=spread(tuple(name for name, _ in _HALVES), start=names, size=len(headings)),
     )
 
 

@@ -1,0 +1,83 @@
+"""The part of the report folder that sets formats side by side: text, CSV, LaTeX and heat maps."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.bbq_scores import BiasScores
+from analysis.drawing import KINDS, encoded
+from analysis.format_findings import Findings, find
+from analysis.format_render import (
+    Line,
+    ranking_lines,
+    reversal_lines,
+    score_lines,
+    to_csv_rows,
+    to_json,
+    to_latex,
+    to_text,
+)
+from analysis.heat_maps import heat_maps
+from analysis.opinion_tables import OpinionScores
+
+FILE_WIDTH = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatFiles:
+    """What was written, the text for the terminal, and all of it as plain values for JSON."""
+
+    text: str
+    paths: tuple[Path, ...]
+    data: dict[str, Any]
+
+
+def write_format_report(
+    bias: Sequence[BiasScores],
+    distances: Sequence[OpinionScores],
+    folder: Path,
+    *,
+    title_note: str | None = None,
+    width: int = 100,
+) -> FormatFiles:
+    """Write formats.txt, formats*.csv, formats.tex and the heat maps of these scores into `folder`.
+
+    A CSV file or a map is left out where there is nothing for it. `title_note` is added to the title of every table and
+    picture and leads every line of the CSV files. Files that are there already are replaced.
+    """
+    findings = find(bias, distances)
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = dict(_contents(findings, title_note))
+    for name, content in contents.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return FormatFiles(
+        text=to_text(findings, width, title_note=title_note),
+        paths=tuple(folder / name for name in contents),
+        data=to_json(findings, title_note=title_note),
+    )
+
+
+def _contents(findings: Findings, title_note: str | None) -> Iterator[tuple[str, str | bytes]]:
+    """Each file and what it holds."""
+    yield "formats.txt", to_text(findings, FILE_WIDTH, title_note=title_note)
+    yield "formats.tex", to_latex(findings, title_note=title_note)
+    for name, lines in (
+        ("formats", score_lines(findings)),
+        ("formats-rankings", ranking_lines(findings)),
+        ("formats-reversals", reversal_lines(findings)),
+    ):
+        if lines:
+            yield f"{name}.csv", _csv(lines, title_note)
+    for drawn in heat_maps(findings.variants, title_note=title_note):
+        for kind in KINDS:
+            yield f"{drawn.name}.{kind}", encoded(drawn.figure, kind, drawn.title)
+
+
+def _csv(lines: list[Line], title_note: str | None) -> str:
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer.writerows(to_csv_rows(lines, title_note=title_note))
+    return table.getvalue()
