@@ -12,9 +12,9 @@ from typing import Any
 import adbc_driver_postgresql.dbapi as postgres
 import polars as pl
 
-from analysis.bbq_scores import ANSWER_SCHEMA
+from analysis.bbq_scores import ANSWER_SCHEMA, BiasScores, score
 from analysis.opinion_scores import OpinionQuestion
-from analysis.opinion_tables import OPINION_SCHEMA
+from analysis.opinion_tables import OPINION_SCHEMA, OpinionScores, measure
 from analysis.pairing import View
 from contract.errors import StackError
 from contract.results import CHILD_ROUNDS, counted_attempt, first_attempt
@@ -155,6 +155,13 @@ def _question(one: _Known, key: str) -> OpinionQuestion:
         human=tuple(one.traits["shares"]),
         refused=one.traits.get("refused"),
     )
+
+
+def scores_of(found: FormatAnswers) -> tuple[list[BiasScores], list[OpinionScores]]:
+    """The scores of one dataset: those of BBQ and the distances from human opinion, each perhaps none."""
+    biases = score(found.bias) if len(found.bias) else []
+    distances = measure(found.opinions, found.questions) if len(found.opinions) else []
+    return biases, distances
 
 
 def notes_of(found: list[FormatAnswers]) -> Iterator[str]:

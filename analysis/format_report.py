@@ -22,15 +22,17 @@ from analysis.format_render import (
 )
 from analysis.heat_maps import heat_maps
 from analysis.opinion_tables import OpinionScores
+from analysis.page import Picture
 
 FILE_WIDTH = 120
 
 
 @dataclass(frozen=True, kw_only=True)
 class FormatFiles:
-    """What was written, the text for the terminal, and all of it as plain values for JSON."""
+    """What was written, the text for the terminal, its maps for a page, and all of it as plain values for JSON."""
 
     text: str
+    maps: tuple[Picture, ...]
     paths: tuple[Path, ...]
     data: dict[str, Any]
 
@@ -50,18 +52,21 @@ def write_format_report(
     """
     findings = find(bias, distances)
     folder.mkdir(parents=True, exist_ok=True)
-    contents = dict(_contents(findings, title_note))
+    drawn = heat_maps(findings.variants, title_note=title_note)
+    pictures = {f"{one.name}.{kind}": encoded(one.figure, kind, one.title) for one in drawn for kind in KINDS}
+    contents: dict[str, str | bytes] = {**dict(_tables(findings, title_note)), **pictures}
     for name, content in contents.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     return FormatFiles(
         text=to_text(findings, width, title_note=title_note),
+        maps=tuple(Picture(title=one.title, wide=pictures[f"{one.name}.svg"]) for one in drawn),
         paths=tuple(folder / name for name in contents),
         data=to_json(findings, title_note=title_note),
     )
 
 
-def _contents(findings: Findings, title_note: str | None) -> Iterator[tuple[str, str | bytes]]:
-    """Each file and what it holds."""
+def _tables(findings: Findings, title_note: str | None) -> Iterator[tuple[str, str]]:
+    """Each file of text and what it holds."""
     yield "formats.txt", to_text(findings, FILE_WIDTH, title_note=title_note)
     yield "formats.tex", to_latex(findings, title_note=title_note)
     for name, lines in (
@@ -71,9 +76,6 @@ def _contents(findings: Findings, title_note: str | None) -> Iterator[tuple[str,
     ):
         if lines:
             yield f"{name}.csv", _csv(lines, title_note)
-    for drawn in heat_maps(findings.variants, title_note=title_note):
-        for kind in KINDS:
-            yield f"{drawn.name}.{kind}", encoded(drawn.figure, kind, drawn.title)
 
 
 def _csv(lines: list[Line], title_note: str | None) -> str:

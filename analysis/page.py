@@ -1,7 +1,7 @@
 """The report as one HTML page that needs nothing else: no script, no other file, no host."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
@@ -22,11 +22,20 @@ _NAMED = re.compile(r"\b(id=\"|href=\"#|url\(#)")
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure as SVG, its letters drawn as paths, for a screen and for a phone, and its title."""
+    """A figure as SVG, its letters drawn as paths, for a screen and perhaps another for a phone, and its title."""
 
     title: str
     wide: bytes
-    narrow: bytes
+    narrow: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What follows the tables of position bias: a title, tables as text, and pictures."""
+
+    title: str
+    text: str
+    pictures: tuple[Picture, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +65,12 @@ class _Table:
 
 
 def to_html(
-    report: Report, pictures: Iterable[Picture], *, study: Mapping[str, Any], title_note: str | None = None
+    report: Report,
+    pictures: Iterable[Picture],
+    *,
+    study: Mapping[str, Any],
+    title_note: str | None = None,
+    parts: Sequence[Part] = (),
 ) -> str:
     """The page; `study` says what it is of (name, revision, planned, finished, made_at), a dash stands for the rest."""
     # Read as text, so that the template is found wherever the package lies.
@@ -69,6 +83,7 @@ def to_html(
         figures=[_figure(picture, at) for at, picture in enumerate(pictures)],
         tables=[_table(report, topic, title_note) for topic in COLUMNS] if report.rows else [],
         general=_notes(report, None) if report.rows else [],
+        parts=[_part(part, at) for at, part in enumerate(parts)],
     )
 
 
@@ -97,10 +112,15 @@ def inlined(svg: bytes, *, name: str, title: str) -> Markup:
     return Markup('<svg role="img" aria-label="{}"').format(title) + Markup(own)  # noqa: S704 - see above
 
 
-def _figure(picture: Picture, at: int) -> dict[str, str]:
+def _figure(picture: Picture, at: int | str) -> dict[str, str | None]:
     wide = inlined(picture.wide, name=f"wide-{at}", title=picture.title)
-    narrow = inlined(picture.narrow, name=f"narrow-{at}", title=picture.title)
+    narrow = None if picture.narrow is None else inlined(picture.narrow, name=f"narrow-{at}", title=picture.title)
     return {"title": picture.title, "wide": wide, "narrow": narrow}
+
+
+def _part(part: Part, at: int) -> dict[str, Any]:
+    figures = [_figure(picture, f"{at}-{place}") for place, picture in enumerate(part.pictures)]
+    return {"title": part.title, "text": part.text, "figures": figures}
 
 
 def _said(value: object) -> str:

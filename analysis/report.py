@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from analysis.columns import Topic, titled
 from analysis.drawing import KINDS, encoded
 from analysis.figures import PHONE, TITLE, WIDEST, figure_csv, figure_two
 from analysis.latex import to_latex
-from analysis.page import Picture, to_html
+from analysis.page import Part, Picture, to_html
 from analysis.pairing import View
 from analysis.render import to_csv_rows, to_json, to_text
 from analysis.table_one import table_one, table_one_csv
@@ -33,24 +33,32 @@ class ReportFiles:
 
 
 def write_report(
-    results: pl.DataFrame, out: Path, *, study: dict[str, Any], width: int = 100, title_note: str | None = None
+    results: pl.DataFrame,
+    out: Path,
+    *,
+    study: dict[str, Any],
+    width: int = 100,
+    title_note: str | None = None,
+    parts: Sequence[Part] = (),
 ) -> ReportFiles:
     """Measure `results` (RESULT_SCHEMA) and write report.*, table1.*, figure2.* and index.html into `out`.
 
     `study` says where the figures come from (name, revision, when); it stands in report.json and on the page.
-    `title_note` is added to the title of every table and figure, whatever the form. A report that is there already is
-    replaced.
+    `title_note` is added to the title of every table and figure, whatever the form. `parts` end the page. A report that
+    is there already is replaced.
     """
     report = tables.build(results)
     out.mkdir(parents=True, exist_ok=True)
-    contents = dict(_contents(report, study, title_note))
+    contents = dict(_contents(report, study, title_note, parts))
     for name, content in contents.items():
         (out / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     text = to_text(report, width, title_note=title_note)
     return ReportFiles(text=text, paths=tuple(out / name for name in contents))
 
 
-def _contents(report: Report, study: dict[str, Any], title_note: str | None) -> Iterator[tuple[str, str | bytes]]:
+def _contents(
+    report: Report, study: dict[str, Any], title_note: str | None, parts: Sequence[Part]
+) -> Iterator[tuple[str, str | bytes]]:
     """Each file of the report and what it holds."""
     yield "report.txt", to_text(report, FILE_WIDTH, title_note=title_note) + "\n"
     yield "report.csv", _csv(to_csv_rows(report, title_note=title_note))
@@ -65,7 +73,8 @@ def _contents(report: Report, study: dict[str, Any], title_note: str | None) -> 
     ):
         for kind in KINDS:
             yield f"{name}.{kind}", encoded(drawn, kind, title)
-    yield "index.html", to_html(report, _pictures(report, title_note), study=study, title_note=title_note)
+    pictures = _pictures(report, title_note) if report.rows or not parts else ()
+    yield "index.html", to_html(report, pictures, study=study, title_note=title_note, parts=parts)
 
 
 def _pictures(report: Report, title_note: str | None) -> Iterator[Picture]:

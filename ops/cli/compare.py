@@ -1,6 +1,6 @@
 """What was measured beside what a paper prints."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contract.errors import UsageError
-from ops.cli.connect import connect
+from ops.cli.connect import Connected, connect
 from ops.cli.names import Json, StudyName, study_name
 from ops.cli.needs import needing
 from ops.cli.terminal import err, out, print_json, text_width, visible
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from analysis.comparison import Compared
 
 DASH = "–"
+FORMATS = "answer-format"
 
 
 def compare(
     study: StudyName,
-    paper: Annotated[str, typer.Option("--with", help="Which paper: positional-bias.")],
+    paper: Annotated[str, typer.Option("--with", help="Which paper: positional-bias or answer-format.")],
     as_: Annotated[
         list[str] | None,
         typer.Option("--as", metavar="MODEL=PRINTED", help="A model of the study stands for one of the paper's."),
@@ -37,32 +38,80 @@ def compare(
 
     \b
     bothways compare positional_bias --with positional-bias --as Gemini-first=Gemini-1.5
+    bothways compare answer_format_bbq --with answer-format
     """
     with needing("report"):
-        from analysis import tables
-        from analysis.comparison import compare as beside
-        from analysis.load import load_results
-        from analysis.published import printed
+        from analysis.published import papers
 
     name = study_name(study)
-    try:
-        rows = printed(paper)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    known = (*papers(), FORMATS)
+    if paper not in known:
+        raise UsageError(f"no paper {paper!r}; known: {', '.join(known)}")
     connected = connect()
     read_measuring_spec(connected.engine, name)
     progress = read_progress(connected.engine, name)
-    report = tables.build(load_results(connected.database_url, name))
-    names = _stands_for(as_, {row.model for row in report.rows}, {row.model for row in rows})
-    compared = beside(report, rows, names)
+    beside = _formats(connected, name, as_) if paper == FORMATS else _positions(connected, name, paper, as_)
+    compared = beside.compared
     if as_json:
         print_json([asdict(each) | {"difference": each.difference, "inside": each.inside} for each in compared])
         return
     out.print(_table(compared), width=text_width())
-    for line in _notes(compared, {(row.dataset, row.model) for row in report.rows}):
+    for line in [*_notes(compared), *beside.notes]:
         out.print(visible(line))
     if not progress.done:
         err.print(f"unfinished: {progress.finished:,} of {progress.planned:,} jobs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Beside:
+    """Printed and measured figures, and what is to be said of that paper's alone."""
+
+    compared: list["Compared"]
+    notes: list[str]
+
+
+def _positions(connected: Connected, study: str, paper: str, as_: list[str] | None) -> _Beside:
+    from analysis import tables
+    from analysis.comparison import compare as beside
+    from analysis.load import load_results
+    from analysis.published import printed
+
+    rows = printed(paper)
+    report = tables.build(load_results(connected.database_url, study))
+    names = _stands_for(as_, {row.model for row in report.rows}, {row.model for row in rows})
+    compared = beside(report, rows, names)
+    used = {(each.dataset, each.measured_as) for each in compared}
+    left = sorted({f"{row.model} on {row.dataset}" for row in report.rows if (row.dataset, row.model) not in used})
+    notes = [
+        (
+            "invalid: share of all jobs, refused ones too. PF (implied): the paper prints none; what its accuracy and "
+            "invalid answers imply, + second slot, - first."
+        )
+    ]
+    return _Beside(compared=compared, notes=[*notes, *_not_in_paper(left)])
+
+
+def _formats(connected: Connected, study: str, as_: list[str] | None) -> _Beside:
+    from analysis.format_comparison import compare_formats, printed_models
+    from analysis.format_load import load_formats, notes_of, scores_of
+    from analysis.pairing import View
+
+    found = load_formats(connected.database_url, study, View.FIRST)
+    scored = [scores_of(one) for one in found]
+    biases = [row for bias, _ in scored for row in bias]
+    distances = [row for _, opinions in scored for row in opinions]
+    measured = {row.model for row in biases} | {row.model for row in distances}
+    names = _stands_for(as_, measured, set(printed_models()))
+    try:
+        compared = compare_formats(biases, distances, names)
+    except ValueError as error:
+        raise UsageError(f"--as: {error}") from None
+    left = sorted(measured - {each.measured_as for each in compared})
+    return _Beside(compared=compared, notes=[*notes_of(found), *_not_in_paper(left)])
+
+
+def _not_in_paper(left: list[str]) -> list[str]:
+    return [f"measured and not in the paper: {', '.join(left)}"] if left else []
 
 
 def _stands_for(given: list[str] | None, measured: set[str], printed: set[str]) -> dict[str, str]:
@@ -106,20 +155,12 @@ def _measured(each: "Compared") -> tuple[str, str, str]:
     return f"{each.measured:.3f}{interval}", f"{difference:+.3f}{mark}", f"{each.n:,}"
 
 
-def _notes(compared: list["Compared"], measured: set[tuple[str, str]]) -> list[str]:
+def _notes(compared: list["Compared"]) -> list[str]:
     outside = sum(each.inside is False for each in compared)
     judged = sum(each.inside is not None for each in compared)
-    lines = [
-        f"* the printed figure lies outside the interval of the measured one: {outside} of {judged}",
-        (
-            "invalid: share of all jobs, refused ones too. PF (implied): the paper prints none; what its accuracy and "
-            "invalid answers imply, + second slot, - first."
-        ),
-    ]
+    lines = [f"* the printed figure lies outside the interval of the measured one: {outside} of {judged}"]
     missing = {(each.dataset, each.model) for each in compared if each.measured_as is None}
     if missing:
         cells = len({(each.dataset, each.model) for each in compared})
         lines.append(f"not measured, and not shown: {len(missing)} of the paper's {cells} pairs of dataset and model")
-    used = {(each.dataset, each.measured_as) for each in compared}
-    left = sorted(f"{model} on {dataset}" for dataset, model in measured if (dataset, model) not in used)
-    return [*lines, f"measured and not in the paper: {', '.join(left)}"] if left else lines
+    return lines

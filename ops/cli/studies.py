@@ -14,6 +14,7 @@ from contract.errors import UsageError
 from ops.cli.connect import Connected, connect
 from ops.cli.fetching import Fetching
 from ops.cli.follow import fault_lines, stuck_reasons, watch
+from ops.cli.format_files import write_formats
 from ops.cli.names import DataPaths, Json, OneModel, StudyFile, StudyName, data_paths, study_name
 from ops.cli.needs import needing
 from ops.cli.terminal import Exit, err, out, print_json, text_width, visible
@@ -172,13 +173,18 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     }
     unfinished = None if progress.done else f"unfinished: {progress.finished:,} of {progress.planned:,} jobs"
     mixed = readings_in_use(connected.engine, study).note
-    notes = filter(None, (spec.title_note, unfinished, mixed))
-    files = write_report(results, out_dir, study=origin, width=text_width(), title_note="; ".join(notes) or None)
+    title_note = "; ".join(filter(None, (spec.title_note, unfinished, mixed))) or None
+    formats = write_formats(connected.database_url, study, out_dir, title_note=title_note)
+    parts = [one.part for one in formats]
+    files = write_report(results, out_dir, study=origin, width=text_width(), title_note=title_note, parts=parts)
     if as_json:
-        print_json(json.loads((out_dir / "report.json").read_text(encoding="utf-8")))
+        plain = json.loads((out_dir / "report.json").read_text(encoding="utf-8"))
+        print_json(plain | ({"formats": {one.dataset: one.data for one in formats}} if formats else {}))
     else:
-        out.print(files.text)
-    err.print(f"report: {len(files.paths)} files in {out_dir}; open {out_dir / 'index.html'}")
+        texts = [one.part.text for one in formats]
+        out.print("\n".join(texts if results.is_empty() and texts else [files.text, *texts]))
+    written = len(files.paths) + sum(len(one.paths) for one in formats)
+    err.print(f"report: {written} files in {out_dir}; open {out_dir / 'index.html'}")
 
 
 def _still_stuck(connected: Connected, study: str) -> list[str]:
