@@ -8,6 +8,7 @@ from contract.forms import Form, Sampling, parse_form
 from contract.items import canonical_digest
 from contract.models import Model, OllamaModel, OpenAIModel, parse_model, whole_tag
 from contract.prompts import PromptSet
+from contract.recorded import RecordedModel
 from contract.study import Bundles, Retry
 
 
@@ -108,7 +109,7 @@ def queue_for(model: Model) -> str:
 
 def _model_identity(model: Model) -> dict[str, Any]:
     identity: dict[str, Any] = {"provider": model.provider, "name": model.name, "model": model.model}
-    if not isinstance(model, OpenAIModel):
+    if not isinstance(model, OpenAIModel | RecordedModel):
         # What is not set is left out, so that an option that comes with a newer version changes no digest.
         identity["options"] = model.options.model_dump(mode="json", exclude_none=True)
     return identity

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, TypeAdapter
 
+from contract.recorded import RecordedModel
 from contract.spec import Listed, Name, Rate, Spec
 
 MAX_CALL_S = 3600
@@ -185,7 +186,9 @@ class SimulatedModel(Spec):
         return True
 
 
-Model = Annotated[OpenAIModel | OllamaModel | GeminiModel | SimulatedModel, Field(discriminator="provider")]
+Model = Annotated[
+    OpenAIModel | OllamaModel | GeminiModel | SimulatedModel | RecordedModel, Field(discriminator="provider")
+]
 
 _MODEL: TypeAdapter[Model] = TypeAdapter(Model)
 
@@ -202,4 +205,4 @@ def parse_model(stored: dict[str, Any]) -> Model:
 
 def pools_of(model: Model) -> tuple[str, ...]:
     """The names of the pools that `model` may use; empty where no quota is shared."""
-    return () if isinstance(model, OllamaModel) else model.pools or ()
+    return () if isinstance(model, OllamaModel | RecordedModel) else model.pools or ()

@@ -9,6 +9,7 @@ from contract.conditions import Rules
 from contract.items import canonical_digest
 from contract.models import Model, OllamaModel, SimulatedModel
 from contract.pools import Pool
+from contract.recorded import RecordedModel
 from contract.settings import Settings
 from ops.check import Line, State, ok
 from ops.waiting import hosts_at_work
@@ -32,6 +33,8 @@ def check_models(
         about = f"model {model.name}"
         if isinstance(model, SimulatedModel):
             yield ok(about, "simulated; there is nobody to ask")
+        elif isinstance(model, RecordedModel):
+            yield ok(about, "recorded; `bothways import` brings its answers")
         elif isinstance(model, OllamaModel):
             yield _on_hosts(engine, model, about)
         else:

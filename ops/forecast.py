@@ -11,6 +11,7 @@ from contract.conditions import queue_for
 from contract.database import postgres_errors
 from contract.models import Model, OllamaModel, pools_of, whole_tag
 from contract.pools import Pool, day_start, next_boundaries
+from contract.recorded import RecordedModel
 from ops.pools import calls_since
 from producer.forecast import DAY_S, Capacity, Duration, Load, Volume, cost, together, volumes
 from producer.loaded_study import LoadedStudy
@@ -115,9 +116,8 @@ def _forecast(loaded: LoadedStudy, connection: Connection | None, pools: Mapping
     left: dict[str, list[Volume]] = defaultdict(list)
     for each in planned:
         left[each.volume.condition.model.name].append(each.left)
-    loads = [
-        _load(model, left[model.name], _capacity(connection, model, pools, now)) for model in loaded.study.asked_models
-    ]
+    asked = [model for model in loaded.study.asked_models if not isinstance(model, RecordedModel)]
+    loads = [_load(model, left[model.name], _capacity(connection, model, pools, now)) for model in asked]
     takes, untimed = together(loads)
     return Forecast(
         study=loaded.study.study,

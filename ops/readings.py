@@ -12,7 +12,7 @@ _IN_USE = text("""
            count(*) AS attempts
     FROM attempt JOIN job ON job.id = attempt.job JOIN condition ON condition.id = job.condition
     JOIN study ON study.id = job.study
-    WHERE study.name = :study AND job.planned AND attempt.reading IS NOT NULL AND condition.format = 'closed'
+    WHERE study.name = :study AND job.planned AND attempt.reading <> 'recorded' AND condition.format = 'closed'
     GROUP BY 1, 2, 3 ORDER BY attempts DESC, 1, 2
 """)
 

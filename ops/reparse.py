@@ -21,6 +21,7 @@ from contract.errors import ErrorKind
 from contract.formats import Variant, asking
 from contract.forms import ClosedFormat, Form
 from contract.items import Item
+from contract.recorded import RECORDED
 from contract.results import CHILD_ROUNDS, children_follow, counted_attempt
 from contract.storable import storable
 from producer.studies import find_study
@@ -40,6 +41,7 @@ _ATTEMPTS = text(f"""
     FROM job JOIN attempt ON attempt.job = job.id JOIN item ON item.id = job.item
     LEFT JOIN job AS parent ON parent.id = job.parent LEFT JOIN LATERAL ({_EARLIER}) AS earlier ON true
     WHERE job.id = ANY(:jobs) AND attempt.outcome IN ('answered', 'invalid') AND attempt.completion IS NOT NULL
+      AND attempt.reading IS DISTINCT FROM '{RECORDED}'
     ORDER BY job.condition, job.position, attempt.claim, attempt.started_at
 """)  # noqa: S608 - only a constant
 _WRITE = text("""

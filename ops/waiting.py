@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, Row, text
 
 from contract.database import postgres_errors
 from contract.models import whole_tag
+from contract.recorded import RECORDED
 from producer.window import WORKER_SEEN_S
 
 _UNFINISHED = text("""
@@ -37,7 +38,7 @@ class Waiting:
     `for_parents`: all that is left in it needs answers that other jobs have not given yet. `rests`: until when and why
     workers that could serve it leave it alone, `rests_s` for how many seconds at least, `quota` whether only a quota is
     used up. `unserved`: why no worker serves it, where more is known than that. `on_hosts`: whether GPU hosts
-    serve it.
+    serve it. `for_import`: no worker ever does, its answers are imported.
     """
 
     queue: str
@@ -50,6 +51,7 @@ class Waiting:
     quota: bool = False
     unserved: str | None = None
     on_hosts: bool = False
+    for_import: bool = False
 
     @property
     def reason(self) -> str | None:
@@ -58,6 +60,8 @@ class Waiting:
             return f"{self.queue} is {self.activity}"
         if self.stopped:
             return f"{self.queue} was stopped: {self.stopped}"
+        if self.for_import:
+            return f"{self.queue} waits for bothways import"
         if self.for_parents:
             return f"{self.queue} waits for answers that other jobs must give first"
         if self.served:
@@ -69,7 +73,7 @@ class Waiting:
     @property
     def by_hand(self) -> bool:
         """Whether it will stand still until somebody does something, so that waiting for a worker is in vain."""
-        return self.activity != "active" or self.stopped is not None or self.for_parents
+        return self.activity != "active" or self.stopped is not None or self.for_parents or self.for_import
 
     @property
     def until_s(self) -> float | None:
@@ -117,6 +121,7 @@ def _waiting(
         quota=rest is not None and rest["quota"],
         unserved=_unserved(row, workers),
         on_hosts=row.provider == "ollama",
+        for_import=row.provider == RECORDED,
     )
 
 

@@ -44,8 +44,12 @@ def enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
 
     Where workers and this lock each other out, Postgres breaks it off, and it is done once more.
     """
-    repeated = Retrying(retry=retry_if_exception(_is_deadlock), stop=stop_after_attempt(5), reraise=True)
-    return repeated(_enqueue, engine, loaded)
+    return despite_deadlocks()(_enqueue, engine, loaded)
+
+
+def despite_deadlocks() -> Retrying:
+    """Does a whole transaction once more, some times, where Postgres broke it off to free another."""
+    return Retrying(retry=retry_if_exception(_is_deadlock), stop=stop_after_attempt(5), reraise=True)
 
 
 def _is_deadlock(error: BaseException) -> bool:
@@ -54,19 +58,24 @@ def _is_deadlock(error: BaseException) -> bool:
 
 def _enqueue(engine: Engine, loaded: LoadedStudy) -> Enqueued:
     with engine.begin() as connection:
-        study, revision = _write_study(connection, loaded)
-        conditions, children = _write_conditions(connection, loaded, study)
-        items = _write_items(connection, loaded)
-        staged = _stage_jobs(connection, plan_jobs(loaded), conditions, items)
-        # A study that is new has no jobs to meet and none to fit: it is enqueued faster so.
-        insert = text(statements.INSERT_NEW_JOBS) if revision == 1 else statements.INSERT_JOBS
-        new = connection.execute(insert, {"study": study}).rowcount
-        new += _insert_children(connection, study, children)
-        revived, unplanned, reopened = (0, 0, 0) if revision == 1 else _fit_earlier(connection, loaded, study, revision)
-        if new > MANY:
-            connection.exec_driver_sql("ANALYZE job")
-        connection.execute(statements.CLEAR_STOPS, {"study": study})
-        _drop_staging(connection)
+        return write_plan(connection, loaded)
+
+
+def write_plan(connection: Connection, loaded: LoadedStudy) -> Enqueued:
+    """Write the study's plan in the transaction of `connection`."""
+    study, revision = _write_study(connection, loaded)
+    conditions, children = _write_conditions(connection, loaded, study)
+    items = _write_items(connection, loaded)
+    staged = _stage_jobs(connection, plan_jobs(loaded), conditions, items)
+    # A study that is new has no jobs to meet and none to fit: it is enqueued faster so.
+    insert = text(statements.INSERT_NEW_JOBS) if revision == 1 else statements.INSERT_JOBS
+    new = connection.execute(insert, {"study": study}).rowcount
+    new += _insert_children(connection, study, children)
+    revived, unplanned, reopened = (0, 0, 0) if revision == 1 else _fit_earlier(connection, loaded, study, revision)
+    if new > MANY:
+        connection.exec_driver_sql("ANALYZE job")
+    connection.execute(statements.CLEAR_STOPS, {"study": study})
+    _drop_staging(connection)
     return Enqueued(
         study=study,
         revision=revision,
@@ -137,7 +146,7 @@ def _write_conditions(connection: Connection, loaded: LoadedStudy, study: int) -
 def _write_items(connection: Connection, loaded: LoadedStudy) -> dict[tuple[str, str, str], int]:
     items = planned_items(loaded)
     connection.exec_driver_sql(statements.STAGE_ITEMS)
-    _copy(connection, statements.COPY_ITEMS, (_item_row(item) for item in items))
+    copy_rows(connection, statements.COPY_ITEMS, (_item_row(item) for item in items))
     connection.execute(statements.INSERT_ITEMS)
     return {(row.dataset, row.source_id, row.digest): row.id for row in connection.execute(statements.ITEM_IDS)}
 
@@ -166,10 +175,10 @@ def _stage_jobs(
         )
         for position, job in enumerate(jobs)
     )
-    return _copy(connection, statements.COPY_JOBS, rows)
+    return copy_rows(connection, statements.COPY_JOBS, rows)
 
 
-def _copy(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> int:
+def copy_rows(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> int:
     """COPY `rows` through the driver's own connection, in the same transaction; returns how many."""
     cursor: Cursor[Any] = connection.connection.cursor()  # type: ignore[assignment]
     count = 0

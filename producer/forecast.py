@@ -13,6 +13,7 @@ from contract.formats import Variant, asking
 from contract.forms import Annotation, Form
 from contract.models import GeminiModel, Model
 from contract.pools import Pool
+from contract.recorded import RecordedModel
 from contract.tokens import estimate_tokens
 from producer.loaded_study import LoadedStudy
 from producer.plan import as_asked, plan_conditions
@@ -51,7 +52,7 @@ class Volume:
 
 
 def volumes(loaded: LoadedStudy) -> Iterator[Volume]:
-    """The volume of every condition of the study, in plan order."""
+    """The volume of every condition of the study, in plan order; nobody is sent anything for recorded answers."""
     measured: dict[tuple[str, Form, Variant], tuple[int, int]] = {}
     for condition, _ in plan_conditions(loaded).values():
         key = condition.dataset, condition.format, condition.variant
@@ -62,11 +63,12 @@ def volumes(loaded: LoadedStudy) -> Iterator[Volume]:
                 measured[key] = _measure(loaded, condition)
             items, tokens = measured[key]
         jobs = items * loaded.study.repeats
+        sent = not isinstance(condition.model, RecordedModel)
         yield Volume(
             condition=condition,
             jobs=jobs,
-            prompt_tokens=None if tokens is None else tokens * loaded.study.repeats,
-            answer_tokens=jobs * (condition.format.sampling.max_tokens + _thinking(condition.model)),
+            prompt_tokens=None if tokens is None else sent * tokens * loaded.study.repeats,
+            answer_tokens=sent * jobs * (condition.format.sampling.max_tokens + _thinking(condition.model)),
         )
 
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from contract.errors import InputError, UsageError
 from contract.items import Item
+from contract.recorded import RecordedModel
 from contract.refusals import refusal
 from contract.study import Dataset, Study
 from contract.yaml_lines import FieldPath, YamlDocument, print_path, read_text
@@ -141,6 +142,8 @@ def _refuse_unconstrained(loaded: LoadedStudy) -> None:
                 f"{limited} constrains the answers: add constrains_by with the way that this server takes "
                 "(structured_outputs, guided_choice, grammar or json_schema), or take constrain out"
             )
+            if isinstance(model, RecordedModel):
+                problem = f"{limited} constrains the answers, and recorded ones are there already; take constrain out"
             raise loaded.refuse(("models", number), problem)
 
 

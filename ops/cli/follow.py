@@ -89,7 +89,8 @@ def stuck_reasons(progress: Progress) -> list[str]:
     """Why nothing of the study can move; empty as long as something can."""
     if progress.state != "active":
         return [f"the study is {progress.state}"]
-    if progress.dispatch_fault and progress.waiting and not progress.count("running"):
+    asks = not all(waiting.for_import for waiting in progress.waiting)
+    if progress.dispatch_fault and asks and not progress.count("running"):
         held = (waiting.reason for waiting in progress.waiting)
         return [progress.dispatch_fault, *(reason for reason in held if reason is not None)]
     reasons = [waiting.reason for waiting in progress.waiting]
@@ -180,6 +181,9 @@ def _report_stuck(progress: Progress, reasons: Sequence[str]) -> Exit:
     err.print(f"nothing of {progress.study} can move now; {progress.planned - progress.finished:,} jobs wait:")
     for reason in reasons:
         err.print(visible(f"  {reason}"))
+    if progress.waiting and progress.state == "active" and all(waiting.for_import for waiting in progress.waiting):
+        err.print("bring them: bothways import STUDY.yaml FILE")
+        return Exit.STUCK
     err.print(
         f"mend it, then: bothways resume {progress.study}, or run the study file again if it is what you mended; "
         "what has its result is not asked again"

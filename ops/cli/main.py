@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contract.errors import BothwaysError, UsageError
-from ops.cli import audit, build, check, compare, fetch, machines, plan, reparse, services, steer, studies
+from ops.cli import audit, build, check, compare, fetch, imports, machines, plan, reparse, services, steer, studies
 from ops.cli.terminal import Exit, err, visible
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ for command in (
     plan.plan,
     fetch.fetch,
     studies.run,
+    imports.import_,
     studies.status,
     studies.show,
     studies.report,
@@ -42,7 +43,7 @@ for command in (
     services.dispatch,
     services.migrate,
 ):
-    app.command()(command)
+    app.command(command.__name__.rstrip("_"))(command)
 
 
 def main() -> None:

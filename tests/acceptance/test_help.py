@@ -16,6 +16,7 @@ ROOT_COMMAND = get_command(app)
 COMMANDS = tuple(getattr(ROOT_COMMAND, "commands", {}))
 READS = ("status", "show", "report", "compare", "check", "plan", "hosts", "health", "pools", "reparse")
 WRITES_FILES = ("fetch", "build", "audit")
+BRINGS_IN = ("import",)
 NAMES_ITS_MODEL = ("build",)
 """Where --model chooses none of a study's models but names the one to ask."""
 STEERS = ("retry", "pause", "resume", "cancel")
@@ -38,7 +39,7 @@ def test_the_commands_are_those_of_the_manual() -> None:
 
     assert set(COMMANDS) == {
         *("init", "check", "plan", "fetch", "run", "status", "show", "report", "compare", "reparse", "build", "audit"),
-        *("retry", "pause", "resume", "cancel"),
+        *("import", "retry", "pause", "resume", "cancel"),
         *("hosts", "health", "pools", "up", "demo", "worker", "dispatch", "migrate"),
     }
     assert all(re.search(rf"^  {command} ", text, re.MULTILINE) for command in COMMANDS)
@@ -86,12 +87,12 @@ def test_an_option_of_several_commands_begins_with_the_same_words(flag: str) -> 
     assert len(beginnings) == 1, beginnings
 
 
-@pytest.mark.parametrize("command", [*READS, *WRITES_FILES, *STEERS])
+@pytest.mark.parametrize("command", [*READS, *WRITES_FILES, *BRINGS_IN, *STEERS])
 def test_what_a_command_tells_can_be_had_as_json(command: str) -> None:
     assert [option.is_flag for option in options_of(command) if "--json" in option.opts] == [True]
 
 
-@pytest.mark.parametrize("command", ["show", *STEERS])
+@pytest.mark.parametrize("command", ["show", *BRINGS_IN, *STEERS])
 def test_what_concerns_models_can_be_had_for_one_model(command: str) -> None:
     assert "--model" in {flag for option in options_of(command) for flag in option.opts}
 

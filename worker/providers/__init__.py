@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from contract.errors import UsageError
 from contract.models import GeminiModel, Model, OllamaModel, OpenAIModel, SimulatedModel
 from contract.pools import Pool
+from contract.recorded import RecordedModel
 from contract.settings import Settings
 from worker.providers.base import MisconfiguredError, Provider
 
@@ -60,6 +61,10 @@ def _opened(model: Model, settings: Settings, pool: Pool | None, environment: Ma
             return _open_gemini(model, pool, environment)
         case OpenAIModel():
             return _open_openai(model, settings, pool, environment)
+        case RecordedModel():
+            raise MisconfiguredError(
+                f"model {model.name}: is recorded and never asked; `bothways import` brings its answers"
+            )
 
 
 def _open_gemini(model: GeminiModel, pool: Pool | None, environment: Mapping[str, str]) -> Provider:
