@@ -47,6 +47,11 @@ class Row:
             raise self.refuse(field, f"is missing{near_miss(field, self.values)}; {self.has}")
         return self._checked(field, self.values[field])
 
+    def named(self, field: str) -> str:
+        """What a field calls something by: text, or a whole number as its digits."""
+        value = self.values.get(field)
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else self.text(field).strip()
+
     def optional_text(self, field: str) -> str | None:
         """A field that may be left out or null."""
         value = self.values.get(field)

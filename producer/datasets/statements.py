@@ -33,7 +33,7 @@ def with_statements(items: Sequence[Item], path: Path) -> list[Item]:
     known = {item.source_id: item for item in items}
     found: dict[str, dict[int, str]] = {}
     for row in _rows(path):
-        item = known.get(row.text(_column(row, _IDS)).strip())
+        item = known.get(row.named(_column(row, _IDS)))
         if item is None:
             continue
         choice = _choice(row, item)
@@ -67,7 +67,7 @@ def _column(row: Row, names: tuple[str, ...]) -> str:
 def _choice(row: Row, item: Item) -> int:
     """The choice that a row speaks of."""
     column = _column(row, _CHOICES)
-    written = row.text(column).strip()
+    written = row.named(column)
     for index, text in enumerate(item.choices):
         if text.strip() == written:
             return index

@@ -52,7 +52,7 @@ def test_the_paper_s_figures_stand_beside_those_of_the_same_names(asked: Stage) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--with", "another"), "no paper 'another'; known: positional-bias"),
+        (("--with", "another"), "no paper 'another'; known: positional-bias, answer-format"),
         (("--with", "positional-bias", "--as", "newer"), "--as takes MODEL=PRINTED"),
         (("--with", "positional-bias", "--as", "x=Gemini-2"), "the study has no model 'x'"),
     ],

@@ -1,6 +1,7 @@
 """Statements beside the data: which choice of which question each says."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,12 @@ ROWS = [
 ]
 
 
-def item() -> Item:
+def item(source_id: str = "q1") -> Item:
     """A question with two choices that say something."""
-    return make_item("q1", choices=("The man", "The woman", "Unknown"), target=2, groups=("M", "F", "UNKNOWN"))
+    return make_item(source_id, choices=("The man", "The woman", "Unknown"), target=2, groups=("M", "F", "UNKNOWN"))
 
 
-def write(folder: Path, *rows: dict[str, str], name: str = "statements.jsonl") -> Path:
+def write(folder: Path, *rows: Mapping[str, object], name: str = "statements.jsonl") -> Path:
     """A file of these rows."""
     path = folder / name
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -34,6 +35,14 @@ def test_a_choice_is_named_by_its_text_or_its_number(tmp_path: Path) -> None:
     (known,) = with_statements([item()], write(tmp_path, *ROWS))
 
     assert known.statements == ("The man did it.", "The woman did it.", None)
+
+
+def test_ids_and_choices_may_be_numbers_as_bbq_writes_them(tmp_path: Path) -> None:
+    rows = [{"example_id": 7, "choice": number, "statement": f"Number {number}."} for number in (1, 2)]
+
+    (known,) = with_statements([item("7")], write(tmp_path, *rows))
+
+    assert known.statements == ("Number 1.", "Number 2.", None)
 
 
 def test_a_whole_rating_question_stands_as_it_is_but_for_its_scale(tmp_path: Path) -> None:
