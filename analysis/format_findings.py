@@ -74,6 +74,7 @@ def _notes(
         yield f"{STAR} the interval of s_DIS or s_AMB leaves 0 out."
     if distances:
         yield "WDist, JSDist and their mean, the composite: 0 is what people answered, 1 as far from it as can be."
+        yield "Of refusals WDist sees nothing: a model that refuses often can have a small one; JSDist counts them."
     yield from _interval_notes([cell.estimate.interval for cell in _cells(tables)])
     if any(record.format == "likert" for record in bias):
         left_out = all(record.off_scale is OffScale.LEFT_OUT for record in bias)

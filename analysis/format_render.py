@@ -13,7 +13,7 @@ from rich.text import Text
 from analysis.answer_rows import ALL
 from analysis.columns import titled
 from analysis.format_findings import Findings
-from analysis.format_grids import MARKS, counts, formats_beside, one_score, ranking_grid, reversal_grid
+from analysis.format_grids import MARKS, counts, formats_beside, one_score, ranked_by, ranking_grid, reversal_grid
 from analysis.format_tables import BBQ, OPINION_QA, FormatTable
 from analysis.grid import Grid
 from analysis.latex import grid_to_latex
@@ -27,7 +27,7 @@ RESTS_ON = {
     BBQ: "the n of s_DIS (n DIS), of s_AMB and accuracy (n AMB), and invalid answers",
     OPINION_QA: "questions with a distance, and invalid answers",
 }
-RANKED = "Models ranked by format, least bias first"
+RANKED = "Models ranked by format: least bias, or highest accuracy, first"
 TURNED = "Pairs of models whose order two formats reverse"
 _NAME_ROOM = 34  # characters for names, where variants are many: beyond it, they are folded
 _VARIANT_ROOM = 10
@@ -68,7 +68,7 @@ def ranking_lines(findings: Findings) -> list[Line]:
     return [
         {
             "dataset": ranking.score.dataset,
-            "score": ranking.score.name,
+            "score": ranked_by(ranking.score),
             "subset": ranking.subset,
             "format": ranking.format,
             "place": place.place,
@@ -87,7 +87,7 @@ def reversal_lines(findings: Findings) -> list[Line]:
     return [
         {
             "dataset": each.score.dataset,
-            "score": each.score.name,
+            "score": ranked_by(each.score),
             "subset": each.subset,
             "less_biased": each.models[0],
             "more_biased": each.models[1],

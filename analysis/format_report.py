@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ def write_format_report(
     title_note: str | None = None,
     width: int = 100,
 ) -> FormatFiles:
-    """Write formats.txt, formats*.csv, formats.tex and the heat maps of these scores into `folder`.
+    """Write formats.txt, formats*.csv, formats.json, formats.tex and the heat maps of these scores into `folder`.
 
     A CSV file or a map is left out where there is nothing for it. `title_note` is added to the title of every table and
     picture and leads every line of the CSV files. Files that are there already are replaced.
@@ -54,14 +55,16 @@ def write_format_report(
     folder.mkdir(parents=True, exist_ok=True)
     drawn = heat_maps(findings.variants, title_note=title_note)
     pictures = {f"{one.name}.{kind}": encoded(one.figure, kind, one.title) for one in drawn for kind in KINDS}
+    data = to_json(findings, title_note=title_note)
     contents: dict[str, str | bytes] = {**dict(_tables(findings, title_note)), **pictures}
+    contents["formats.json"] = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
     for name, content in contents.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     return FormatFiles(
         text=to_text(findings, width, title_note=title_note),
         maps=tuple(Picture(title=one.title, wide=pictures[f"{one.name}.svg"]) for one in drawn),
         paths=tuple(folder / name for name in contents),
-        data=to_json(findings, title_note=title_note),
+        data=data,
     )
 
 

@@ -24,16 +24,12 @@ _CLOSED_RESULTS = f"""
     LEFT JOIN LATERAL ({first_attempt("job.id")}) AS first ON true
     LEFT JOIN LATERAL ({counted_attempt("job.id")}) AS final ON true
     WHERE study.name = $1 AND job.planned AND condition.format = 'closed' AND condition.stage = 'answer'
-      AND jsonb_array_length(condition.spec -> 'variant' -> 'order') = 2
     ORDER BY job.position
 """  # noqa: S608 - only constants
 
 
 def load_results(database_url: str, study: str) -> pl.DataFrame:
-    """The planned closed jobs of `study` in plan order, in RESULT_SCHEMA, perhaps none; StackError without Postgres.
-
-    Those of questions with two choices: of more no pair can be made.
-    """
+    """The planned closed jobs of `study` in plan order, in RESULT_SCHEMA, perhaps none; StackError without Postgres."""
     # ADBC takes the address that libpq takes, without SQLAlchemy's driver name.
     address = database_url.replace("postgresql+psycopg://", "postgresql://", 1)
     try:

@@ -44,8 +44,8 @@ def write_report(
     """Measure `results` (RESULT_SCHEMA) and write report.*, table1.*, figure2.* and index.html into `out`.
 
     `study` says where the figures come from (name, revision, when); it stands in report.json and on the page.
-    `title_note` is added to the title of every table and figure, whatever the form. `parts` end the page. A report that
-    is there already is replaced.
+    `title_note` is added to the title of every table and figure, whatever the form. `parts` end the page;
+    where there are some and no results, nothing is written of position bias. A report that is there is replaced.
     """
     report = tables.build(results)
     out.mkdir(parents=True, exist_ok=True)
@@ -60,6 +60,10 @@ def _contents(
     report: Report, study: dict[str, Any], title_note: str | None, parts: Sequence[Part]
 ) -> Iterator[tuple[str, str | bytes]]:
     """Each file of the report and what it holds."""
+    pictures = _pictures(report, title_note) if report.rows or not parts else ()
+    yield "index.html", to_html(report, pictures, study=study, title_note=title_note, parts=parts)
+    if parts and not report.rows:
+        return
     yield "report.txt", to_text(report, FILE_WIDTH, title_note=title_note) + "\n"
     yield "report.csv", _csv(to_csv_rows(report, title_note=title_note))
     plain = {"study": study, **to_json(report, title_note=title_note)}
@@ -73,8 +77,6 @@ def _contents(
     ):
         for kind in KINDS:
             yield f"{name}.{kind}", encoded(drawn, kind, title)
-    pictures = _pictures(report, title_note) if report.rows or not parts else ()
-    yield "index.html", to_html(report, pictures, study=study, title_note=title_note, parts=parts)
 
 
 def _pictures(report: Report, title_note: str | None) -> Iterator[Picture]:

@@ -81,7 +81,7 @@ class YamlDocument:
             line = key_node.start_mark.line + 1
             key = loader.construct_object(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
-                raise InputError(self._path, "a field name must be plain text", line=line)
+                raise InputError(self._path, 'a name before a colon must be text; quote it, as in "1"', line=line)
             if key in values:
                 raise InputError(self._path, "stands twice; keep one", line=line, field=print_path((*place, key)))
             self._lines[*place, key] = line

@@ -13,7 +13,7 @@ _FROM = """
     FROM job JOIN condition ON condition.id = job.condition
     JOIN condition AS served ON served.id = condition.of_condition
     JOIN item ON item.id = job.item JOIN job AS parent ON parent.id = job.parent
-    WHERE job.study = :study AND job.planned AND condition.stage = 'annotate' AND job.state = 'answered'
+    WHERE job.study = :study AND job.planned AND condition.stage = 'annotate' AND job.state IN ('answered', 'invalid')
       AND parent.text IS NOT NULL
 """
 _WHAT = """
@@ -26,7 +26,7 @@ _FIND = text(f"{_WHAT} {_FROM} AND job.id = ANY(:jobs)")
 
 @dataclass(frozen=True, kw_only=True)
 class Annotated:
-    """An open answer (`said`) and the choice that its annotation names; `model` is the one that said it."""
+    """An open answer (`said`) and the choice that its annotation names, None for none; `model` is who said it."""
 
     job: int
     item: str
@@ -37,7 +37,7 @@ class Annotated:
     choices: tuple[str, ...]
     groups: tuple[str, ...] | None
     said: str
-    annotation: int
+    annotation: int | None
 
     def category(self, choice: int | None) -> str:
         """What a choice is called beside other items' ones: its group, or else its number; "none" for none."""

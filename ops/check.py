@@ -57,7 +57,7 @@ def check_data(loaded: LoadedStudy) -> Iterator[Line]:
             yield Line(state=State.WARN, about=f"data {dataset.name}", said=said, remedy=remedy)
             continue
         if expected is not None:
-            remedy = f"give the file with --data {dataset.name}=PATH"
+            remedy = f"give the file with --data {dataset.name}=PATH (of build: --from PATH)"
             said = f"its file is not at hand; {expected:,} items are expected"
             yield Line(state=State.FAIL, about=f"data {dataset.name}", said=said, remedy=remedy)
             continue

@@ -90,7 +90,7 @@ def rows_of(output: Output, items: Sequence[MadeItem]) -> tuple[list[dict[str, s
     """The rows of one file, and the items that have both texts and cannot be in it; those that lack one are no news.
 
     The fields are those of SQuAD-it-2: id, context, question, then correct_answer and wrong_answer, or wrong_answer and
-    second_wrong_answer. Of statements a row is a choice: id, question, choice, statement.
+    second_wrong_answer. Of statements a row is a choice: id, context, question, choice, statement.
     """
     if output.statements is not None:
         return [row for item in items for row in _statements(item, output.statements)], []
@@ -110,7 +110,8 @@ def rows_of(output: Output, items: Sequence[MadeItem]) -> tuple[list[dict[str, s
 def _statements(item: MadeItem, step: str) -> Iterator[dict[str, str]]:
     for number, choice in enumerate(item.payload["choices"], start=1):
         if (step, number) in item.texts:
-            shown = {"id": item.id, "question": item.payload["question"], "choice": choice}
+            shown = {"id": item.id, "context": item.payload["context"] or "", "question": item.payload["question"]}
+            shown["choice"] = choice
             yield shown | {"statement": item.texts[step, number]}
 
 

@@ -19,7 +19,7 @@ from contract.conditions import Rules
 from contract.database import postgres_errors
 from contract.errors import ErrorKind
 from contract.formats import Variant, asking
-from contract.forms import ClosedFormat, Form
+from contract.forms import ClosedFormat, Form, LikertFormat
 from contract.items import Item
 from contract.recorded import RECORDED
 from contract.results import CHILD_ROUNDS, children_follow, counted_attempt
@@ -206,7 +206,9 @@ def _read(row: Row[Any], told: Reread) -> tuple[Answer, str | None]:
 
 
 def _note(told: Reread, row: Row[Any], answer: Answer) -> None:
-    move = (_shown(row.answer, row.text, row.reason), _shown(answer.choice, answer.text, answer.reason))
+    unit = "rating" if isinstance(told.form, LikertFormat) else "choice"
+    before = _shown(unit, row.answer, row.text, row.reason)
+    move = (before, _shown(unit, answer.number, answer.text, answer.reason))
     if move[0] == move[1]:
         return
     told.moves[move] += 1
@@ -215,7 +217,9 @@ def _note(told: Reread, row: Row[Any], answer: Answer) -> None:
         examples.append(Example(source_id=row.source_id, completion=row.completion[:EXCERPT]))
 
 
-def _shown(choice: int | None, said: str | None, reason: str | None) -> str:
+def _shown(unit: str, number: int | None, said: str | None, reason: str | None) -> str:
     if said is not None:
         return "a text"
-    return f"choice {choice + 1}" if choice is not None else f"invalid ({reason})"
+    if number is None:
+        return f"invalid ({reason})"
+    return f"{unit} {number if unit == 'rating' else number + 1}"

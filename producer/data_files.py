@@ -104,7 +104,13 @@ class DataFiles:
         if given is not None:
             data = self._found(str(given), Path(given), sha256, partial(_refuse_given, dataset))
         else:
-            data = self._written(dataset.path, sha256, f"give the file with --data {dataset.name}=PATH", "path", refuse)
+            data = self._written(
+                dataset.path,
+                sha256,
+                f"give the file with --data {dataset.name}=PATH (of build: --from PATH)",
+                "path",
+                refuse,
+            )
         beside = {name: getattr(dataset, name) for name in ("wrong_answers", "subset", "human", "statements")}
         found = {
             name: self._written(written, None, "write the path here", name, refuse)

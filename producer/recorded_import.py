@@ -19,7 +19,7 @@ from contract.items import canonical_digest
 from contract.recorded import RECORDED, RECORDED_VERSION, RecordedModel
 from contract.storable import StorableText, storable
 from producer import recorded_statements as statements
-from producer.datasets.layouts import read_rows
+from producer.datasets.layouts import read_table
 from producer.enqueue import copy_rows, despite_deadlocks, write_plan
 from producer.fetching.cache import sha256_of
 from producer.loaded_study import LoadedStudy
@@ -102,8 +102,8 @@ class _Import:
         connection.exec_driver_sql(statements.STAGE)
         copy_rows(connection, statements.COPY, self._staged(places))
         if not self._done.rows:
-            others = f"; {self._done.of_others:,} are of other models" if self._done.of_others else ""
-            raise InputError(self._path, f"no row is of the model {self._model.model!r}{others}")
+            others = f"no row is of the model {self._model.model!r}; {self._done.of_others:,} are of other models"
+            raise InputError(self._path, others if self._done.of_others else "there is no row in the file")
         connection.exec_driver_sql(statements.ANALYZE_STAGED)
         deployments = self._deployments(connection)
         for annotation in (False, True):
@@ -140,7 +140,7 @@ class _Import:
 
     def _staged(self, places: Places) -> Iterator[tuple[Any, ...]]:
         """The rows as the staging table takes them, an annotation in a row of its own."""
-        for row in read_rows(self._path):
+        for row in read_table(self._path):
             entry = recorded_row(row, self._model)
             if entry is None:
                 self._done.of_others += 1
@@ -174,7 +174,8 @@ class _Import:
         """The text of an open answer and, where the file says which choice it gives, its annotation."""
         said = _said(entry)
         if said is None:
-            raise entry.refuse("completion", "is missing; an open answer is its text")
+            lack = "is empty" if entry.says_completion else "is missing"
+            raise entry.refuse("completion", f"{lack}; an open answer is its text")
         way = place.asking
         read = read_completion(said, way.form, place.item, way.variant)
         yield way, said, read, False
@@ -214,7 +215,7 @@ _Told = tuple[Asking, StorableText | None, Answer, bool]
 
 def _said(entry: RecordedRow) -> StorableText | None:
     """What the model said; an empty field is an empty completion where no answer speaks for it."""
-    if entry.completion is None and (entry.answer is not None or not entry.says_completion):
+    if not entry.completion and (entry.answer is not None or not entry.says_completion):
         return None
     return storable(entry.completion or "")
 

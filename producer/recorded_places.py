@@ -64,7 +64,7 @@ class Places:
         place = self._place(entry)
         parts = asking.parts(place.asking.form, place.item)
         if entry.part not in parts:
-            raise entry.refuse("part", f"{entry.part} is none; it is {_or(str(part) for part in parts)} here")
+            raise entry.refuse("part", _not_a_part(entry.part, parts))
         among = (place.asking.id, place.item_id, entry.part)
         self._numbered[among] += 1
         repeat = entry.repeat or self._numbered[among]
@@ -78,7 +78,7 @@ class Places:
         return place, entry.part, repeat
 
     def _place(self, entry: RecordedRow) -> Place:
-        found = self._items.get(entry.source_id, [])
+        found = self._items.get(entry.source_id) or self._items.get(entry.source_id.strip(), [])
         if not found:
             raise entry.refuse("item", f"{entry.source_id!r:.80} is the id of no item that the study asks")
         found = _only(entry, found, "dataset", entry.dataset, lambda place: place.asking.dataset)
@@ -101,6 +101,15 @@ def _only(
     if len(known) > 1:
         raise entry.refuse(field, f"is missing, and the study asks this item in several: {listed(known)}")
     return places
+
+
+def _not_a_part(part: int, parts: tuple[int, ...]) -> str:
+    if parts == (0,):
+        return f"{part} is none; only ratings have parts, so leave it empty here"
+    named = _or(str(each) for each in parts)
+    return (
+        f"is missing; it is the choice whose statement is rated, {named} here" if not part else f"{part} is not {named}"
+    )
 
 
 def _or(names: Iterable[str]) -> str:

@@ -15,7 +15,8 @@ _WHOLE = re.compile(r"(-?[0-9]{1,9})(?:\.0+)?")
 class RecordedRow:
     """One row, in our words. What the file does not say is None; then the study tells, where there is but one.
 
-    `says_answer` and `says_completion`: whether there is such a field at all; an empty answer is an answer too.
+    `says_answer` and `says_completion`: whether there is such a field at all. An empty answer is an answer too where no
+    completion stands beside it; beside one it says nothing.
     """
 
     row: Row
@@ -56,7 +57,7 @@ def recorded_row(row: Row, model: RecordedModel) -> RecordedRow | None:
         part=_number(row, model, "part", lowest=0) or 0,
         repeat=_number(row, model, "repeat", lowest=1),
         answer=_answer(row, model),
-        says_answer=_has(row, model, "answer"),
+        says_answer=_says_answer(row, model, completion),
         completion=completion,
         says_completion=_has(row, model, "completion"),
     )
@@ -124,6 +125,13 @@ def _answer(row: Row, model: RecordedModel) -> int | str | None:
     if value is not None and number is None:
         raise _refuse(row, model, "answer", f"must be text or a whole number, not {value!r:.80}")
     return number
+
+
+def _says_answer(row: Row, model: RecordedModel, completion: str | None) -> bool:
+    if not _has(row, model, "answer"):
+        return False
+    value = _value(row, model, "answer")
+    return not completion or (value is not None and str(value).strip() != "")
 
 
 def _mapped(code: str | None, codes: dict[str, Any]) -> str | None:

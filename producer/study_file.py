@@ -165,14 +165,15 @@ def _items(loaded: LoadedStudy, dataset: Dataset, field: FieldPath, found: Found
         items = load_dataset(dataset, *found.paths(), to_be_answered=whole)
     except DatasetFieldError as error:
         raise loaded.refuse((*field, *error.field), error.problem) from None
-    if found.statements is not None:
-        items = with_statements(items, found.statements.at_hand())
     _check_expectation(loaded, dataset, len(items), field)
     check_reminder(loaded, dataset, items)
+    asked = items[: loaded.study.limit]
+    if found.statements is not None:
+        asked = with_statements(asked, found.statements.at_hand())
     for form in loaded.study.all_forms:
         check_prompt_fits(loaded, dataset, form, items, field)
-        check_form_fits(loaded, dataset, form, items, field)
-    return items[: loaded.study.limit]
+        check_form_fits(loaded, dataset, form, asked, field)
+    return asked
 
 
 def _refuse_combination(loaded: LoadedStudy, dataset: Dataset, field: FieldPath) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from analysis.agreement import Agreement
 
 COLUMNS = ("job", "item", "model", "variant", "question", "choices", "answer", "human")
-NONE = "0"
 
 
 def audit(
@@ -44,7 +43,7 @@ def audit(
     name = study_name(study)
     engine = connect().engine
     if read is not None:
-        _tell(list(_judged(read, find(engine, name, [job for job, _, _ in _rows(read)]))), as_json=as_json)
+        _tell(list(_judged(read, find(engine, name, [job for job, *_ in _rows(read)]))), as_json=as_json)
         return
     answers = draw(engine, name, n=n, seed=seed)
     if not answers:
@@ -77,25 +76,31 @@ def _cell(text: str) -> str:
     return f"'{text}" if text[:1] in "=+-@\t\r" else text
 
 
-def _rows(path: Path) -> Iterator[tuple[int, int, str]]:
-    """The job, the number of its row, and what the person wrote."""
-    from producer.datasets.csv_rows import csv_rows
+def _rows(path: Path) -> Iterator[tuple[int, int, str, str | None]]:
+    """The job, the number of its row, what the person wrote, and the item where the sheet still names it."""
+    from producer.datasets.layouts import read_table
 
-    for row in csv_rows(path, delimiter=","):
+    for row in read_table(path):
         job = row.text("job")
         if not job.isdecimal():
             raise row.refuse("job", f"must be the number that the sheet was written with, not {job!r:.40}")
         if "human" not in row.values:
             raise row.refuse("human", f"is missing; {row.has}")
-        yield int(job), row.number, (row.values["human"] or "").strip()
+        yield int(job), row.number, (row.values["human"] or "").strip(), row.optional_text("item")
 
 
 def _judged(path: Path, known: dict[int, Answer]) -> Iterator[tuple[str, str, str] | None]:
     """The model, the annotation's category and the person's; None for a row that says nothing."""
-    for job, number, human in _rows(path):
+    seen: dict[int, int] = {}
+    for job, number, human, item in _rows(path):
         answer = known.get(job)
         if answer is None:
             raise InputError(path, f"the study has no annotated answer {job}; was the sheet drawn from it?", row=number)
+        if item is not None and item not in (answer.item, _cell(answer.item)):
+            problem = f"job {job} is of item {answer.item}, not {item!r:.80}; keep each row as it was written"
+            raise InputError(path, problem, row=number, field="item")
+        if seen.setdefault(job, number) != number:
+            raise InputError(path, f"row {seen[job]} judges job {job} already; keep one", row=number, field="job")
         if not human:
             yield None
             continue
@@ -103,7 +108,7 @@ def _judged(path: Path, known: dict[int, Answer]) -> Iterator[tuple[str, str, st
             most = len(answer.choices)
             problem = f"must be the number of a choice, 1 to {most}, or 0 for none, not {human!r:.40}"
             raise InputError(path, problem, row=number, field="human")
-        choice = None if human == NONE else int(human) - 1
+        choice = int(human) - 1 if int(human) else None
         yield answer.model, answer.category(answer.annotation), answer.category(choice)
 
 

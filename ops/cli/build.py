@@ -28,7 +28,9 @@ OUTCOMES = ("invalid", "refused", "failed")
 
 
 def build(
-    recipe: Annotated[str, typer.Argument(help="A recipe that comes along (squad-it-2), or a recipe file.")],
+    recipe: Annotated[
+        str, typer.Argument(help="One that comes along (squad-it-2, opinion-qa-statements, bbq-statements), or a file.")
+    ],
     source: Annotated[
         str | None,
         typer.Option("--from", help="The questions: a file, an address, or the dataset's name.", show_default=False),
@@ -55,6 +57,7 @@ def build(
     \b
     bothways build squad-it-2 --from SQuAD-it --model gemini:gemini-3-flash --pool gemini-flash
     bothways build squad-it-2 --from SQuAD_it-test.json.gz --model ollama:gemma3:12b --plan
+    bothways build opinion-qa-statements --from questions.csv --model ollama:gemma3:12b
     """
     from ops.cli.study import enqueue_study, follow_until_left
     from producer.study_file import read_study

@@ -55,6 +55,10 @@ def compare(
     if as_json:
         print_json([asdict(each) | {"difference": each.difference, "inside": each.inside} for each in compared])
         return
+    if not any(each.measured_as for each in compared):
+        theirs = ", ".join(dict.fromkeys(each.model for each in compared))
+        err.print(visible(f"nothing of this paper is measured in {name}; --as lets a model stand for one of: {theirs}"))
+        return
     out.print(_table(compared), width=text_width())
     for line in [*_notes(compared), *beside.notes]:
         out.print(visible(line))

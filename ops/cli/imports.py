@@ -70,9 +70,12 @@ def _chosen(loaded: LoadedStudy, name: str | None) -> RecordedModel:
 
 def _lines(done: Imported, *, as_given: bool, dry_run: bool) -> Iterator[str]:
     """What came of it, in words."""
-    rows = f"{done.rows:,} rows{f' ({done.of_others:,} of other models passed over)' if done.of_others else ''}"
-    jobs = f"{done.finished:,} jobs {'would be ' if dry_run else ''}finished"
-    yield f"{done.model}: {rows}: {done.answered:,} answered, {done.invalid:,} invalid; {jobs}"
+    passed = f" ({done.of_others:,} of other models passed over)" if done.of_others else ""
+    rows, jobs = (
+        f"{count:,} {name}{'s' * (count != 1)}" for count, name in ((done.rows, "row"), (done.finished, "job"))
+    )
+    jobs += f" {'would be ' if dry_run else ''}finished"
+    yield f"{done.model}: {rows}{passed}: {done.answered:,} answered, {done.invalid:,} invalid; {jobs}"
     if done.waiting:
         yield f"{done.waiting:,} jobs {'would be' if dry_run else 'are'} still without an answer"
     if done.for_annotator:

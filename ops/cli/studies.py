@@ -23,6 +23,10 @@ from ops.progress import Progress, read_measuring_spec, read_progress, study_nam
 from ops.readings import readings_in_use
 
 WORKERS_SEE_WITHIN_S = 4.0
+SCORED = (
+    "pairs are made of closed answers to questions with two choices, the scores of BBQ of items with groups (loader "
+    "bbq), distances of questions with human shares (`human` of loader opinion_qa, or global_opinion_qa)"
+)
 PROBE = ".bothways-writes-here"
 
 
@@ -152,6 +156,8 @@ def report(
 def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_json: bool = False) -> None:
     """Load, measure and write the report of `study`; its text goes to standard output."""
     with needing("report"):
+        import polars as pl
+
         from analysis.load import load_results
         from analysis.report import write_report
 
@@ -176,13 +182,23 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     title_note = "; ".join(filter(None, (spec.title_note, unfinished, mixed))) or None
     formats = write_formats(connected.database_url, study, out_dir, title_note=title_note)
     parts = [one.part for one in formats]
+    # Of more than two choices no pair is made: tables of such datasets would hold nothing but dashes.
+    scored = pl.col("dataset").is_in([one.dataset for one in formats])
+    results = results.filter(~scored | (pl.col("choices") == 2))
     files = write_report(results, out_dir, study=origin, width=text_width(), title_note=title_note, parts=parts)
     if as_json:
-        plain = json.loads((out_dir / "report.json").read_text(encoding="utf-8"))
+        kept = out_dir / "report.json"
+        plain = {"study": origin} if results.is_empty() and formats else json.loads(kept.read_text(encoding="utf-8"))
         print_json(plain | ({"formats": {one.dataset: one.data for one in formats}} if formats else {}))
     else:
         texts = [one.part.text for one in formats]
         out.print("\n".join(texts if results.is_empty() and texts else [files.text, *texts]))
+    if results.is_empty() and not formats:
+        counts = ", ".join(
+            f"{progress.count(state):,} {state}" for state in ("answered", "invalid", "refused", "failed")
+        )
+        told = f"{progress.finished:,} of {progress.planned:,} jobs are finished ({counts})"
+        err.print(f"{told}, and none can be scored: {SCORED}")
     written = len(files.paths) + sum(len(one.paths) for one in formats)
     err.print(f"report: {written} files in {out_dir}; open {out_dir / 'index.html'}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from contract.errors import InputError
 from producer.datasets.csv_rows import csv_rows
-from producer.datasets.files import PACKED
+from producer.datasets.files import PACKED, read_lines
 from producer.datasets.json_rows import json_rows
 from producer.datasets.parquet_rows import parquet_rows
 from producer.datasets.rows import Row
@@ -18,6 +18,16 @@ _LAYOUTS: dict[str, Callable[[Path], Iterator[Row]]] = {
     ".tsv": partial(csv_rows, delimiter="\t"),
     ".parquet": parquet_rows,
 }
+
+
+def read_table(path: Path) -> Iterator[Row]:
+    """The rows of a file that a person may have saved from a spreadsheet: .csv may be separated by semicolons too."""
+    name = path.with_suffix("") if path.suffix.lower() in PACKED else path
+    if name.suffix.lower() == ".csv" and path.is_file():
+        head = next(iter(read_lines(path)), "")
+        if head.count(";") > head.count(","):
+            return csv_rows(path, delimiter=";")
+    return read_rows(path)
 
 
 def read_rows(path: Path) -> Iterator[Row]:

@@ -6,16 +6,14 @@ likert_question): it stands as it is but for the ends of its scale, because the 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from contract.errors import InputError
 from contract.formats.likert import ASKS
 from contract.items import Item
-from producer.datasets.csv_rows import csv_rows
-from producer.datasets.files import PACKED, read_lines
-from producer.datasets.layouts import read_rows
+from producer.datasets.layouts import read_table
 from producer.datasets.rows import Row
 
 _IDS = ("key", "example_id", "id")  # tables with keys number their rows as well
@@ -32,7 +30,7 @@ def with_statements(items: Sequence[Item], path: Path) -> list[Item]:
     """
     known = {item.source_id: item for item in items}
     found: dict[str, dict[int, str]] = {}
-    for row in _rows(path):
+    for row in read_table(path):
         item = known.get(row.named(_column(row, _IDS)))
         if item is None:
             continue
@@ -48,16 +46,6 @@ def _with(item: Item, statements: dict[int, str], path: Path) -> Item:
         if choice not in statements and choice + 1 in item.opinions:
             raise InputError(path, f"question {item.source_id} has no statement for its choice {text!r:.60}; add one")
     return replace(item, statements=tuple(statements.get(choice) for choice in range(len(item.choices))))
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    """The rows; a table may be separated by semicolons, as the paper's are."""
-    name = path.with_suffix("") if path.suffix.lower() in PACKED else path
-    if name.suffix.lower() == ".csv":
-        head = next(iter(read_lines(path)), "")
-        if head.count(";") > head.count(","):
-            return csv_rows(path, delimiter=";")
-    return read_rows(path)
 
 
 def _column(row: Row, names: tuple[str, ...]) -> str:

@@ -81,3 +81,19 @@ def test_a_sheet_is_never_written_over_and_a_wrong_one_is_refused_with_its_row(a
 
     assert refused.process.returncode == 2
     assert "row 2: human: must be the number of a choice, 1 to 3, or 0 for none, not '4'" in refused.said
+
+    fill(sheet, "2", "00")
+    with sheet.open(encoding="utf-8", newline="") as file:
+        header, first, second = csv.reader(file)
+    for rows, said in (
+        ([first, first], "row 2: job: row 1 judges job"),
+        ([first, [second[0], "another", *second[2:]]], "row 2: item: job"),
+    ):
+        with (asked.folder / "spoilt.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+        assert said in audit(asked, "--read", str(asked.folder / "spoilt.csv")).said
+    with (asked.folder / "semicolons.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([header, first, second])
+    read = audit(asked, "--read", str(asked.folder / "semicolons.csv"), "--json")
+    told = json.loads(read.out.read_text(encoding="utf-8"))["agreement"]["all"]
+    assert (told["n"], told["agreed"]) == (2, 1)  # 00 is none, as 0 is

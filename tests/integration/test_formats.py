@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from ops.reparse import reparse
 from producer.enqueue import Enqueued, enqueue
 from producer.study_file import read_study
 from tests.builders import item_rows, write_study
@@ -165,3 +166,14 @@ def test_two_runs_of_all_formats_plan_the_same(engine: Engine, tmp_path: Path) -
 
     assert first.new == 72
     assert (again.new, again.known) == (0, 72)
+
+
+def test_reading_every_format_again_by_the_same_rules_changes_nothing(engine: Engine, tmp_path: Path) -> None:
+    planned(engine, tmp_path, CLOSED, LIKERT, OPEN)
+    ask_all(engine, answering)
+
+    done = reparse(engine, "trial")
+
+    assert sum(each.read for each in done.conditions) > 0
+    assert [each.moves for each in done.conditions if each.moves] == []
+    assert done.results == 0

@@ -156,7 +156,7 @@ def test_importing_twice_changes_nothing(engine: Engine, tmp_path: Path) -> None
         (closed("q9", "123", answer=1), "item", "is the id of no item"),
         (closed("q1", "213", answer=1), "variant", "it has 123, 321"),
         (closed("q1", "321", answer=1) | {"format": "open"}, "format", "it has closed"),
-        (closed("q1", "321", answer=1, part=1), "part", "1 is none; it is 0 here"),
+        (closed("q1", "321", answer=1, part=1), "part", "1 is none; only ratings have parts"),
         (closed("q1", "321", answer=1, repeat=2), "repeat", "the study has 1"),
         (closed("q1", "321", answer="The men"), "answer", "is no choice of the item"),
         (closed("q1", "321"), "answer", "is missing, and so is the completion"),

@@ -171,7 +171,7 @@ def test_the_folder_has_every_form_and_none_is_empty(tmp_path: Path) -> None:
     files = write_format_report(made, [apart("a")], tmp_path / "new", title_note=None, width=100)
     names = [path.name for path in files.paths]
     maps = [f"heat-bbq-{form}.{kind}" for form in ("closed", "open") for kind in KINDS]
-    assert names == ["formats.txt", "formats.tex", "formats.csv", "formats-rankings.csv", *maps]
+    assert names == ["formats.txt", "formats.tex", "formats.csv", "formats-rankings.csv", *maps, "formats.json"]
     assert all(path.stat().st_size > 500 for path in files.paths)
     with files.paths[2].open(encoding="utf-8", newline="") as opened:
         assert len(list(csv.DictReader(opened))) == len(files.data["scores"])
@@ -186,13 +186,13 @@ def test_reversals_have_a_file_where_there_are_any(tmp_path: Path) -> None:
     ]
     files = write_format_report(made, [], tmp_path, title_note="a trial")
     text = (tmp_path / "formats-reversals.csv").read_text(encoding="utf-8").splitlines()
-    assert text[1] == "a trial,BBQ,s_DIS,combined,b,a,closed,open,clear"
+    assert text[1] == "a trial,BBQ,|s_DIS|,combined,b,a,closed,open,clear"
     assert files.data["reversals"][0]["mark"] == "clear"
 
 
 def test_without_scores_every_form_says_so(tmp_path: Path) -> None:
     files = write_format_report([], [], tmp_path)
-    assert [path.name for path in files.paths] == ["formats.txt", "formats.tex"]
+    assert [path.name for path in files.paths] == ["formats.txt", "formats.tex", "formats.json"]
     assert files.text == f"{EMPTY}\n"
     assert EMPTY in (tmp_path / "formats.tex").read_text(encoding="utf-8")
 

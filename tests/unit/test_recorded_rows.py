@@ -94,6 +94,13 @@ def test_a_code_may_stand_for_no_answer() -> None:
     assert (row.answer, row.says_answer, row.says_completion) == (None, True, False)
 
 
+@pytest.mark.parametrize("empty", [None, "", " "])
+def test_an_empty_answer_says_something_only_where_no_completion_does(empty: str | None) -> None:
+    assert read({"item": "q1", "answer": empty, "completion": "B"}).says_answer is False
+    assert read({"item": "q1", "answer": empty, "completion": ""}).says_answer is True
+    assert read({"item": "q1", "answer": empty}).says_answer is True
+
+
 @pytest.mark.parametrize(
     ("values", "field", "problem"),
     [

@@ -10,7 +10,8 @@ from contract.errors import InputError
 from contract.formats import Variant, likert
 from contract.items import Item
 from producer.datasets.statements import with_statements
-from tests.builders import make_item
+from producer.study_file import read_study
+from tests.builders import make_item, write_study
 
 ROWS = [
     {"id": "q1", "choice": "The man", "statement": "The man did it."},
@@ -100,3 +101,15 @@ def test_a_refusal_to_answer_needs_no_statement(tmp_path: Path) -> None:
     (known,) = with_statements([opinion], write(tmp_path, *rows))
 
     assert known.statements == ("Yes!", "No!", None)
+
+
+def test_a_study_of_the_first_items_needs_their_statements_alone(tmp_path: Path) -> None:
+    said = [{"id": "q0", "choice": number, "statement": f"Number {number}."} for number in (1, 2)]
+    write(tmp_path, *said)
+    dataset = {"name": "capitals", "loader": "items", "path": "items.jsonl", "statements": "statements.jsonl"}
+    likert = {"format": "likert", "prompt": "rating", "points": [5]}
+    study = write_study(tmp_path, items=3, datasets=[dataset], formats=[likert])
+
+    assert [item.statements for item in read_study(study, limit=1).items["capitals"]] == [("Number 1.", "Number 2.")]
+    with pytest.raises(InputError, match="question q1 has no statement"):
+        read_study(study)
