@@ -1,7 +1,7 @@
 """What several formats say, as text for a terminal, rows of CSV files, LaTeX, and plain values for JSON."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from analysis.format_grids import MARKS, counts, formats_beside, one_score, rank
 from analysis.format_tables import BBQ, OPINION_QA, FormatTable
 from analysis.grid import Grid
 from analysis.latex import grid_to_latex
+from analysis.opinion_tables import OpinionScores
 from analysis.render import csv_rows
 from analysis.statistics import significant
 
@@ -61,6 +62,25 @@ def to_latex(findings: Findings, *, title_note: str | None = None) -> str:
 def score_lines(findings: Findings) -> list[Line]:
     """A line a score, model, subset, format and variant ("all": pooled) that was asked, at full precision."""
     return [line for table in findings.tables for line in _score_lines(table)]
+
+
+def question_lines(distances: Sequence[OpinionScores]) -> list[Line]:
+    """A line a question, model, format and variant: distances, and shares in the order of the choices."""
+    return [
+        {
+            "question": one.key,
+            "model": record.model,
+            "format": record.format,
+            "variant": record.variant,
+            "n": one.n,
+            "w_dist": one.distances and one.distances.w_dist,
+            "js_dist": one.distances and one.distances.js_dist,
+            "composite": one.distances and one.distances.composite,
+            "shares": one.shares and " ".join(f"{share:.6f}" for share in one.shares),
+        }
+        for record in distances
+        for one in record.questions
+    ]
 
 
 def ranking_lines(findings: Findings) -> list[Line]:

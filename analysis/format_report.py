@@ -13,6 +13,7 @@ from analysis.drawing import KINDS, encoded
 from analysis.format_findings import Findings, find
 from analysis.format_render import (
     Line,
+    question_lines,
     ranking_lines,
     reversal_lines,
     score_lines,
@@ -56,7 +57,7 @@ def write_format_report(
     drawn = heat_maps(findings.variants, title_note=title_note)
     pictures = {f"{one.name}.{kind}": encoded(one.figure, kind, one.title) for one in drawn for kind in KINDS}
     data = to_json(findings, title_note=title_note)
-    contents: dict[str, str | bytes] = {**dict(_tables(findings, title_note)), **pictures}
+    contents: dict[str, str | bytes] = {**dict(_tables(findings, distances, title_note)), **pictures}
     contents["formats.json"] = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
     for name, content in contents.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
@@ -68,7 +69,9 @@ def write_format_report(
     )
 
 
-def _tables(findings: Findings, title_note: str | None) -> Iterator[tuple[str, str]]:
+def _tables(
+    findings: Findings, distances: Sequence[OpinionScores], title_note: str | None
+) -> Iterator[tuple[str, str]]:
     """Each file of text and what it holds."""
     yield "formats.txt", to_text(findings, FILE_WIDTH, title_note=title_note)
     yield "formats.tex", to_latex(findings, title_note=title_note)
@@ -76,6 +79,7 @@ def _tables(findings: Findings, title_note: str | None) -> Iterator[tuple[str, s
         ("formats", score_lines(findings)),
         ("formats-rankings", ranking_lines(findings)),
         ("formats-reversals", reversal_lines(findings)),
+        ("formats-questions", question_lines(distances)),
     ):
         if lines:
             yield f"{name}.csv", _csv(lines, title_note)

@@ -18,7 +18,8 @@ from analysis.format_render import NOTHING as EMPTY
 from analysis.format_render import score_lines, to_csv_rows, to_json, to_latex, to_text
 from analysis.format_report import write_format_report
 from analysis.heat_maps import heat_maps
-from analysis.opinion_tables import OpinionScores
+from analysis.opinion_scores import Distances
+from analysis.opinion_tables import OpinionScores, QuestionDistances
 from tests.unit.test_figures import LONG_MODEL, boxes, words
 from tests.unit.test_format_tables import NOTHING, about, apart, bias
 
@@ -188,6 +189,20 @@ def test_reversals_have_a_file_where_there_are_any(tmp_path: Path) -> None:
     text = (tmp_path / "formats-reversals.csv").read_text(encoding="utf-8").splitlines()
     assert text[1] == "a trial,BBQ,|s_DIS|,combined,b,a,closed,open,clear"
     assert files.data["reversals"][0]["mark"] == "clear"
+
+
+def test_distances_are_written_question_by_question(tmp_path: Path) -> None:
+    known = QuestionDistances(
+        key="TEA", n=4, shares=(0.25, 0.75), distances=Distances(w_dist=0.5, js_dist=0.25, composite=0.375)
+    )
+    unanswered = QuestionDistances(key="MILK", n=0, shares=None, distances=None)
+    write_format_report([], [apart("a", questions=(known, unanswered))], tmp_path)
+
+    with (tmp_path / "formats-questions.csv").open(encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["question"], first["n"], first["composite"]) == ("TEA", "4", "0.375")
+    assert first["shares"] == "0.250000 0.750000"
+    assert (second["question"], second["n"], second["w_dist"], second["shares"]) == ("MILK", "0", "", "")
 
 
 def test_without_scores_every_form_says_so(tmp_path: Path) -> None:
