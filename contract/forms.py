@@ -4,7 +4,7 @@ What a form does stands in `contract.formats`; here is what a study file says of
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -14,6 +14,8 @@ from contract.spec import Listed, MaybeEmpty, Name, Spec
 
 Prompt = Annotated[str, Field(min_length=1)]
 Polarity = Literal["positive", "negative"]
+Stage = Literal["answer", "annotate", "generate"]
+"""What a form is for: to ask what is measured, to say what an answer of another job means, to make data."""
 
 
 class Sampling(Spec):
@@ -37,17 +39,13 @@ class ClosedFormat(Spec):
     read. `constrain`: the server lets the model say nothing else.
     """
 
+    stage: ClassVar[Stage] = "answer"
     format: Literal["closed"]
     prompt: Prompt | None = None
     orders: Annotated[str | tuple[str, ...], BeforeValidator(known_orders)] = "both"
     reading: Annotated[str, BeforeValidator(known_reading)] = STRICT
     constrain: bool = False
     sampling: Sampling = Sampling()
-
-    @property
-    def stage(self) -> str:
-        """A format asks what is measured."""
-        return "answer"
 
 
 class LikertFormat(Spec):
@@ -57,63 +55,35 @@ class LikertFormat(Spec):
     (the highest disagrees).
     """
 
+    stage: ClassVar[Stage] = "answer"
+    constrain: ClassVar[bool] = False
     format: Literal["likert"]
     prompt: Prompt
     points: Annotated[tuple[Annotated[int, Field(ge=2, le=100)], ...], Listed]
     polarity: Annotated[tuple[Polarity, ...], Listed] = ("positive", "negative")
     sampling: Sampling = Sampling()
 
-    @property
-    def stage(self) -> str:
-        """A format asks what is measured."""
-        return "answer"
-
-    @property
-    def constrain(self) -> bool:
-        """Ratings are not limited by the server."""
-        return False
-
 
 class Annotation(Spec):
     """Another model's look at open answers: which of the choices does each give? See `Study.annotator`."""
 
+    format: ClassVar[str] = "open"
+    stage: ClassVar[Stage] = "annotate"
+    constrain: ClassVar[bool] = False
     prompt: Prompt
     sampling: Sampling = Sampling(max_tokens=64)
-
-    @property
-    def format(self) -> str:
-        """It belongs to the open answers."""
-        return "open"
-
-    @property
-    def stage(self) -> str:
-        """It says what an answer of another job means."""
-        return "annotate"
-
-    @property
-    def constrain(self) -> bool:
-        """The text of a choice is read, not a letter."""
-        return False
 
 
 class OpenFormat(Spec):
     """Open answers: any text, with and without the request to reason; `annotate` maps each to a choice."""
 
+    stage: ClassVar[Stage] = "answer"
+    constrain: ClassVar[bool] = False
     format: Literal["open"]
     prompt: Prompt
     reasoning: Annotated[tuple[bool, ...], Listed] = (False,)
     annotate: Annotation | None = None
     sampling: Sampling = Sampling(max_tokens=256)
-
-    @property
-    def stage(self) -> str:
-        """A format asks what is measured."""
-        return "answer"
-
-    @property
-    def constrain(self) -> bool:
-        """Any text is an answer."""
-        return False
 
 
 Check = Literal["bare", "not_right", "not_earlier", "not_in_context", "not_question"]
@@ -129,27 +99,15 @@ class Step(Spec):
     again as the retry rules say.
     """
 
+    format: ClassVar[str] = "open"
+    stage: ClassVar[Stage] = "generate"
+    constrain: ClassVar[bool] = False
     step: Name
     prompt: Prompt
     after: Name | None = None
     each: Literal["choice"] | None = None
     checks: Annotated[tuple[Check, ...], MaybeEmpty] = ()
     sampling: Sampling = Sampling(max_tokens=64)
-
-    @property
-    def format(self) -> str:
-        """A step takes any text."""
-        return "open"
-
-    @property
-    def stage(self) -> str:
-        """A step makes data."""
-        return "generate"
-
-    @property
-    def constrain(self) -> bool:
-        """No server can be told which texts to allow."""
-        return False
 
 
 AnyFormat = Annotated[ClosedFormat | LikertFormat | OpenFormat, Field(discriminator="format")]

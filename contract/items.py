@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -44,11 +44,9 @@ class Item:
     @property
     def opinions(self) -> tuple[int, ...]:
         """The choices that say something, by their numbers from 1: not UNKNOWN, nor the refusal to answer."""
-        silent = {self.traits.get("refused")} if self.groups is None else set(self._places_of(UNKNOWN))
+        refused = self.traits.get("refused")
+        silent = {refused} if self.groups is None else {at for at, group in enumerate(self.groups) if group == UNKNOWN}
         return tuple(index + 1 for index in range(len(self.choices)) if index not in silent)
-
-    def _places_of(self, group: str) -> Iterator[int]:
-        return (index for index, known in enumerate(self.groups or ()) if known == group)
 
     @property
     def payload(self) -> dict[str, Any]:
