@@ -117,7 +117,10 @@ def test_services_see_nothing_of_the_folder_that_people_work_in() -> None:
 def test_what_a_command_fetches_is_kept_in_the_folder_that_people_work_in() -> None:
     command = services(SERVER)["bothways"]
 
-    assert command["environment"]["BOTHWAYS_CACHE"].startswith("/work/")
+    image = (ROOT / "ops/docker/Dockerfile").read_text(encoding="utf-8")
+    (mounted,) = (volume.rpartition(":")[2] for volume in command["volumes"] if "FOLDER" in volume)
+    assert f"WORKDIR {mounted}\n" in image
+    assert not Path(command["environment"]["BOTHWAYS_CACHE"]).is_absolute()
     assert command["environment"].items() >= services(SERVER)["worker-api"]["environment"].items()
 
 
