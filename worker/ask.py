@@ -10,14 +10,12 @@ from contract.answers import Answer, InvalidReason
 from contract.completion import Completion
 from contract.errors import ErrorKind
 from contract.formats import asking
-from contract.forms import Annotation, ClosedFormat, Form, LikertFormat
 from contract.orders import letters_for
 from contract.storable import storable
-from worker.prepare import Prepared
+from worker.prepare import Prepared, expected
 from worker.providers.base import (
     Description,
     Endpoint,
-    Expected,
     Provider,
     ProviderError,
     RefusedError,
@@ -72,21 +70,9 @@ def ask_once(
         seed=prepared.seed,
         timeout_s=job.rules.model.timeout_s,
         allowed=letters_for(len(job.item.choices)) if prepared.constrained else None,
-        expects=_expected(job.rules.format),
+        expects=expected(job.rules.format),
     )
     return _call(job, begun, request, provider, description)
-
-
-def _expected(form: Form) -> Expected:
-    match form:
-        case ClosedFormat():
-            return "letter"
-        case LikertFormat():
-            return "rating"
-        case Annotation():
-            return "choice_text"
-        case _:
-            return "text"
 
 
 def cannot_ask(prepared: Prepared) -> Asked:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from contract.formats import asking
-from contract.forms import ClosedFormat
+from contract.forms import Annotation, ClosedFormat, Form, LikertFormat
 from contract.reminders import reminder
+from worker.providers.base import Expected
 from worker.records import ClaimedJob
 from worker.retry import Tally
 
@@ -20,6 +21,19 @@ class Prepared:
     prompt: str | None = None
     error: str | None = None
     constrained: bool = False
+
+
+def expected(form: Form) -> Expected:
+    """What kind of answer a call in this form is to bring."""
+    match form:
+        case ClosedFormat():
+            return "letter"
+        case LikertFormat():
+            return "rating"
+        case Annotation():
+            return "choice_text"
+        case _:
+            return "text"
 
 
 def prepare(job: ClaimedJob, tally: Tally) -> Prepared:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,10 @@ from ops.cli.connect import connect
 from ops.cli.fetching import Fetching
 from ops.cli.names import DataPaths, Json, OneModel, StudyFile, data_paths
 from ops.cli.terminal import err, print_json, visible
-from producer.loaded_study import LoadedStudy
-from producer.recorded_import import Imported, import_answers
+
+if TYPE_CHECKING:
+    from producer.loaded_study import LoadedStudy
+    from producer.recorded_import import Imported
 
 SHOWN = 5
 
@@ -41,6 +43,7 @@ def import_(
     bothways import study.yaml answers.csv --dry-run
     bothways import study.yaml answers.csv --model published
     """
+    from producer.recorded_import import import_answers
     from producer.study_file import read_study
 
     loaded = read_study(study, data=data_paths(data), fetch=Fetching())
@@ -54,7 +57,7 @@ def import_(
         err.print(visible(line))
 
 
-def _chosen(loaded: LoadedStudy, name: str | None) -> RecordedModel:
+def _chosen(loaded: "LoadedStudy", name: str | None) -> RecordedModel:
     """The recorded model that is named, or the only one there is."""
     if loaded.study.steps:
         raise UsageError(f"{loaded.study.study} is a recipe: it makes texts and has no recorded answers")
@@ -68,7 +71,7 @@ def _chosen(loaded: LoadedStudy, name: str | None) -> RecordedModel:
     raise UsageError(f"name one of the recorded models of {loaded.study.study} with --model: {names}")
 
 
-def _lines(done: Imported, *, as_given: bool, dry_run: bool) -> Iterator[str]:
+def _lines(done: "Imported", *, as_given: bool, dry_run: bool) -> Iterator[str]:
     """What came of it, in words."""
     passed = f" ({done.of_others:,} of other models passed over)" if done.of_others else ""
     rows, jobs = (
