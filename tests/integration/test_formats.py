@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from ops.audit import draw
 from ops.reparse import reparse
 from producer.enqueue import Enqueued, enqueue
 from producer.study_file import read_study
@@ -177,3 +178,12 @@ def test_reading_every_format_again_by_the_same_rules_changes_nothing(engine: En
     assert sum(each.read for each in done.conditions) > 0
     assert [each.moves for each in done.conditions if each.moves] == []
     assert done.results == 0
+
+
+def test_an_annotation_that_cannot_be_read_is_audited_too(engine: Engine, tmp_path: Path) -> None:
+    planned(engine, tmp_path, OPEN, retry={"invalid": 0})
+    ask_all(engine, lambda request: "no idea" if request.expects == "choice_text" else answering(request))
+
+    drawn = draw(engine, "trial", n=10, seed=1)
+
+    assert [(one.annotation, one.category(one.annotation)) for one in drawn] == [(None, "none")] * 4
