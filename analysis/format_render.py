@@ -18,7 +18,6 @@ from analysis.format_tables import BBQ, OPINION_QA, FormatTable
 from analysis.grid import Grid
 from analysis.latex import grid_to_latex
 from analysis.opinion_tables import OpinionScores
-from analysis.render import csv_rows
 from analysis.statistics import significant
 
 NOTHING = "No results."
@@ -117,11 +116,6 @@ def reversal_lines(findings: Findings) -> list[Line]:
         }
         for each in findings.reversals
     ]
-
-
-def to_csv_rows(lines: list[Line], *, title_note: str | None = None) -> list[list[str]]:
-    """Lines under their heading; None is empty, formulas are guarded."""
-    return csv_rows(lines, title_note=title_note)
 
 
 def to_json(findings: Findings, *, title_note: str | None = None) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The part of the report folder that sets formats side by side: text, CSV, LaTeX and heat maps."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +10,10 @@ from analysis.bbq_scores import BiasScores
 from analysis.drawing import KINDS, encoded
 from analysis.format_findings import Findings, find
 from analysis.format_render import (
-    Line,
     question_lines,
     ranking_lines,
     reversal_lines,
     score_lines,
-    to_csv_rows,
     to_json,
     to_latex,
     to_text,
@@ -25,6 +21,7 @@ from analysis.format_render import (
 from analysis.heat_maps import heat_maps
 from analysis.opinion_tables import OpinionScores
 from analysis.page import Picture
+from analysis.render import csv_rows, csv_text
 
 FILE_WIDTH = 120
 
@@ -82,11 +79,4 @@ def _tables(
         ("formats-questions", question_lines(distances)),
     ):
         if lines:
-            yield f"{name}.csv", _csv(lines, title_note)
-
-
-def _csv(lines: list[Line], title_note: str | None) -> str:
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-    writer.writerows(to_csv_rows(lines, title_note=title_note))
-    return table.getvalue()
+            yield f"{name}.csv", csv_text(csv_rows(lines, title_note=title_note))

@@ -1,5 +1,6 @@
 """A report as text for a terminal, as rows of a CSV file, as a JSON object. Absence is a dash, an empty cell, null."""
 
+import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -36,6 +37,13 @@ def to_text(report: Report, width: int = 100, *, title_note: str | None = None) 
 def to_csv_rows(report: Report, *, title_note: str | None = None) -> list[list[str]]:
     """A heading and a line a dataset, model and view, at full precision; None is empty, formulas are guarded."""
     return csv_rows([dict(_flat(_plain(row))) for row in report.rows], title_note=title_note)
+
+
+def csv_text(rows: Iterable[Iterable[str]]) -> str:
+    """Rows as the text of a CSV file."""
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n", quoting=csv.QUOTE_MINIMAL).writerows(rows)
+    return table.getvalue()
 
 
 def to_json(report: Report, *, title_note: str | None = None) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The report folder: the same figures as text and pictures for people, CSV for tables, JSON for programs, one page."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from analysis.figures import PHONE, TITLE, WIDEST, figure_csv, figure_two
 from analysis.latex import to_latex
 from analysis.page import Part, Picture, to_html
 from analysis.pairing import View
-from analysis.render import to_csv_rows, to_json, to_text
+from analysis.render import csv_text, to_csv_rows, to_json, to_text
 from analysis.table_one import table_one, table_one_csv
 from analysis.tables import Report, same_figures
 
@@ -26,9 +24,10 @@ FILE_WIDTH = 120
 
 @dataclass(frozen=True, kw_only=True)
 class ReportFiles:
-    """What was written, and the text for the terminal."""
+    """What was written, the text for the terminal, and the same as plain values for JSON."""
 
     text: str
+    data: dict[str, Any]
     paths: tuple[Path, ...]
 
 
@@ -49,28 +48,28 @@ def write_report(
     """
     report = tables.build(results)
     out.mkdir(parents=True, exist_ok=True)
-    contents = dict(_contents(report, study, title_note, parts))
+    data = {"study": study, **(to_json(report, title_note=title_note) if report.rows or not parts else {})}
+    contents = dict(_contents(report, data, title_note, parts))
     for name, content in contents.items():
         (out / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     text = to_text(report, width, title_note=title_note)
-    return ReportFiles(text=text, paths=tuple(out / name for name in contents))
+    return ReportFiles(text=text, data=data, paths=tuple(out / name for name in contents))
 
 
 def _contents(
-    report: Report, study: dict[str, Any], title_note: str | None, parts: Sequence[Part]
+    report: Report, data: dict[str, Any], title_note: str | None, parts: Sequence[Part]
 ) -> Iterator[tuple[str, str | bytes]]:
     """Each file of the report and what it holds."""
     pictures = _pictures(report, title_note) if report.rows or not parts else ()
-    yield "index.html", to_html(report, pictures, study=study, title_note=title_note, parts=parts)
+    yield "index.html", to_html(report, pictures, study=data["study"], title_note=title_note, parts=parts)
     if parts and not report.rows:
         return
     yield "report.txt", to_text(report, FILE_WIDTH, title_note=title_note) + "\n"
-    yield "report.csv", _csv(to_csv_rows(report, title_note=title_note))
-    plain = {"study": study, **to_json(report, title_note=title_note)}
-    yield "report.json", json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
-    yield "table1.csv", _csv(table_one_csv(report, title_note=title_note))
+    yield "report.csv", csv_text(to_csv_rows(report, title_note=title_note))
+    yield "report.json", json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    yield "table1.csv", csv_text(table_one_csv(report, title_note=title_note))
     yield "table1.tex", to_latex(report, title_note=title_note)
-    yield "figure2.csv", _csv(figure_csv(report, title_note=title_note))
+    yield "figure2.csv", csv_text(figure_csv(report, title_note=title_note))
     for name, title, drawn in (
         ("table1", titled(Topic.ACCURACY, title_note), table_one(report, title_note=title_note)),
         ("figure2", titled(TITLE, title_note), figure_two(report, title_note=title_note)),
@@ -89,9 +88,3 @@ def _pictures(report: Report, title_note: str | None) -> Iterator[Picture]:
             for widest in (WIDEST, PHONE)
         )
         yield Picture(title=title, wide=wide, narrow=narrow)
-
-
-def _csv(rows: list[list[str]]) -> str:
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n", quoting=csv.QUOTE_MINIMAL).writerows(rows)
-    return table.getvalue()

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from analysis.comparison import Compared
 
 DASH = "–"
-FORMATS = "answer-format"
 
 
 def compare(
@@ -41,16 +40,17 @@ def compare(
     bothways compare answer_format_bbq --with answer-format
     """
     with needing("report"):
+        from analysis.format_comparison import PAPER
         from analysis.published import papers
 
     name = study_name(study)
-    known = (*papers(), FORMATS)
+    known = (*papers(), PAPER)
     if paper not in known:
         raise UsageError(f"no paper {paper!r}; known: {', '.join(known)}")
     connected = connect()
     read_measuring_spec(connected.engine, name)
     progress = read_progress(connected.engine, name)
-    beside = _formats(connected, name, as_) if paper == FORMATS else _positions(connected, name, paper, as_)
+    beside = _formats(connected, name, as_) if paper == PAPER else _positions(connected, name, paper, as_)
     compared = beside.compared
     if as_json:
         print_json([asdict(each) | {"difference": each.difference, "inside": each.inside} for each in compared])

@@ -1,6 +1,5 @@
 """Commands about studies: begin one, run it, look at it, measure it."""
 
-import json
 import re
 import time
 from dataclasses import asdict
@@ -161,12 +160,7 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
         from analysis.load import load_results
         from analysis.report import write_report
 
-    try:
-        out_dir.mkdir(parents=True, exist_ok=True)
-        (out_dir / PROBE).touch()
-        (out_dir / PROBE).unlink()
-    except OSError as error:
-        raise UsageError(f"{out_dir} cannot be written to: {error.strerror}; name another folder with --out") from None
+    _must_be_writable(out_dir)
     spec = read_measuring_spec(connected.engine, study)
     progress = read_progress(connected.engine, study)
     results = load_results(connected.database_url, study)
@@ -187,20 +181,31 @@ def write_study_report(connected: Connected, study: str, out_dir: Path, *, as_js
     results = results.filter(~scored | (pl.col("choices") == 2))
     files = write_report(results, out_dir, study=origin, width=text_width(), title_note=title_note, parts=parts)
     if as_json:
-        kept = out_dir / "report.json"
-        plain = {"study": origin} if results.is_empty() and formats else json.loads(kept.read_text(encoding="utf-8"))
-        print_json(plain | ({"formats": {one.dataset: one.data for one in formats}} if formats else {}))
+        print_json(files.data | ({"formats": {one.dataset: one.data for one in formats}} if formats else {}))
     else:
         texts = [one.part.text for one in formats]
         out.print("\n".join(texts if results.is_empty() and texts else [files.text, *texts]))
     if results.is_empty() and not formats:
-        counts = ", ".join(
-            f"{progress.count(state):,} {state}" for state in ("answered", "invalid", "refused", "failed")
-        )
-        told = f"{progress.finished:,} of {progress.planned:,} jobs are finished ({counts})"
-        err.print(f"{told}, and none can be scored: {SCORED}")
+        err.print(_unscored(progress))
     written = len(files.paths) + sum(len(one.paths) for one in formats)
     err.print(f"report: {written} files in {out_dir}; open {out_dir / 'index.html'}")
+
+
+def _must_be_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / PROBE).touch()
+        (folder / PROBE).unlink()
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written to: {error.strerror}; name another folder with --out") from None
+
+
+def _unscored(progress: Progress) -> str:
+    """Why there is nothing in a report, and what there is all the same."""
+    counts = ", ".join(f"{progress.count(state):,} {state}" for state in ("answered", "invalid", "refused", "failed"))
+    return (
+        f"{progress.finished:,} of {progress.planned:,} jobs are finished ({counts}), and none can be scored: {SCORED}"
+    )
 
 
 def _still_stuck(connected: Connected, study: str) -> list[str]:

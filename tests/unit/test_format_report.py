@@ -15,11 +15,12 @@ from analysis.bbq_scores import SUBSETS, BiasScores
 from analysis.drawing import INK, KINDS
 from analysis.format_findings import find
 from analysis.format_render import NOTHING as EMPTY
-from analysis.format_render import score_lines, to_csv_rows, to_json, to_latex, to_text
+from analysis.format_render import score_lines, to_json, to_latex, to_text
 from analysis.format_report import write_format_report
 from analysis.heat_maps import heat_maps
 from analysis.opinion_scores import Distances
 from analysis.opinion_tables import OpinionScores, QuestionDistances
+from analysis.render import csv_rows
 from tests.unit.test_figures import LONG_MODEL, boxes, words
 from tests.unit.test_format_tables import NOTHING, about, apart, bias
 
@@ -74,7 +75,7 @@ def test_the_csv_has_every_score_once_and_at_full_precision() -> None:
     keys = [tuple(line[key] for key in ("score", "model", "subset", "format", "variant")) for line in lines]
     variants = sum(len(each) + 1 for each in VARIANTS.values())
     assert len(keys) == len(set(keys)) == variants * 3 * 3 + (len(SCALES) + 1) * 3 + variants * 3
-    header, line = to_csv_rows(score_lines(find([bias(s_dis=about(-1 / 3))], []))[:1])
+    header, line = csv_rows(score_lines(find([bias(s_dis=about(-1 / 3))], []))[:1])
     made = dict(zip(header, line, strict=True))
     assert (made["value"], made["leaves_zero_out"], made["n"], made["invalid"]) == (str(-1 / 3), "True", "1080", "3")
 
@@ -84,13 +85,13 @@ def test_what_was_asked_without_a_value_is_an_empty_cell_and_what_was_not_asked_
     assert [(line["score"], line["format"]) for line in lines] == [
         (s, "closed") for s in ("s_DIS", "s_AMB", "accuracy")
     ]
-    header, line, *_ = to_csv_rows(lines)
+    header, line, *_ = csv_rows(lines)
     assert dict(zip(header, line, strict=True))["value"] == ""
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@"])
 def test_a_model_that_looks_like_a_formula_is_guarded(start: str) -> None:
-    header, line, *_ = to_csv_rows(score_lines(find([bias(f"{start}1+1")], [])))
+    header, line, *_ = csv_rows(score_lines(find([bias(f"{start}1+1")], [])))
     assert dict(zip(header, line, strict=True))["model"] == f"'{start}1+1"
 
 
